@@ -325,7 +325,7 @@ class Group:
         order = self._order
         policy = self.policy
         # A call would take longer than the rest.
-        if policy is not None and (policy.reasons or policy.due.has_delays):
+        if policy is not None and (policy.reasons or policy.due.has_delays or policy.keys):
             policy.forget(ids)
         if order.releases:
             for entry_id in ids:
@@ -422,6 +422,22 @@ class Group:
             part = list(alike)
             ids, counts = [row[0] for row in part], [row[3] for row in part]
             self.pending.hand_over(ids, consumer, delivery_ms, counts, become_strays=False)
+            if self.policy is not None:
+                self.policy.transfer(ids, consumer)
+
+    # Reserved entries (KEY-FIELD) have an owner, but are not in the order of deliveries.
+
+    def reserve(self, consumer: Consumer, ids: list[EntryID]) -> None:
+        """Make new entries pending for a consumer that are not sent to it yet."""
+        for entry_id in ids:
+            self.pending.add(PendingEntry(entry_id, consumer, RELEASED_MS, 0), is_stray=True)
+
+    def withhold(self, rows: list[Row], consumer: Consumer) -> None:
+        """Give pending entries to a consumer, without sending them; their counts stay."""
+        ids, counts = [row[0] for row in rows], [row[3] for row in rows]
+        self.pending.hand_over(ids, consumer, RELEASED_MS, counts)
+        assert self.policy is not None and self.policy.keys is not None
+        self.policy.keys.hold(ids)
 
     def release(self, entry: PendingEntry, delivery_count: int, due_ms: int = 0) -> None:
         """Take a pending entry from its owner, for anyone to claim (XNACK).
@@ -435,7 +451,7 @@ class Group:
         self.pending.update(entry, becomes_stray=True)
         self._order.release(entry.entry_id)
         if self.policy is not None:
-            self.policy.due.release([entry.entry_id], [due_ms])
+            self.policy.release([entry.entry_id], [due_ms])
 
     def release_all(
         self, rows: list[Row], delivery_counts: list[int], dues_ms: list[int] | None = None
@@ -451,7 +467,7 @@ class Group:
         for entry_id in ids:
             self._order.release(entry_id)
         if self.policy is not None:
-            self.policy.due.release(ids, dues_ms or [0] * len(ids))
+            self.policy.release(ids, dues_ms or [0] * len(ids))
 
     # -- what can be claimed -------------------------------------------------------------------
 
@@ -591,12 +607,19 @@ class Group:
 
         Unix ms.
         """
-        oldest = next(self._order.owned(), None)
+        owned = self._order.owned()
+        if self.policy is not None and self.policy.keys is not None:
+            reserved = self.policy.keys.reserved
+            owned = (row for row in owned if row[0] not in reserved)
+        oldest = next(owned, None)
         return None if oldest is None else oldest[2]
 
     def has_idle(self, since_ms: int) -> bool:
-        """Return True if an entry has no owner, or was last delivered at `since_ms` or before."""
-        if self._order.releases:
+        """Return True if an entry has no owner, or was last delivered at `since_ms` or before.
+
+        Reserved entries (KEY-FIELD) have never been.
+        """
+        if self._order.releases or (self.policy is not None and self.policy.reserved_count):
             return True
         oldest_ms = self.longest_owned_ms()
         return oldest_ms is not None and oldest_ms <= since_ms

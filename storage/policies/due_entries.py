@@ -22,8 +22,12 @@ is over, for whoever moves the dead letters.
     DEAD-LETTER        the key of the stream of dead letters
     MAX-PENDING        the number of entries that may be in flight
     CONSUMER-EXPIRY    how long a consumer may be idle, in ms
+    KEY-FIELD          the field by whose value entries are ordered (storage/policies/key_order.py)
+    KEY-LOOKAHEAD      the number of entries that may be reserved; 0: the default
+    KEY-LOOKAHEAD-KEY  the same, of one key
 
-Each is 0 or empty where it is off.
+Each of the others is 0 or empty where it is off. With KEY-FIELD, a reserved entry is not due, and
+of the entries that consumers have of a key only the first.
 
 Leaves out: who gets an entry (commands/streams/groups), and timers.
 """
@@ -31,6 +35,7 @@ Leaves out: who gets an entry (commands/streams/groups), and timers.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from heapq import heapify, heappop, heappush
 
 from protocol.records import frozen_record
@@ -40,6 +45,7 @@ from storage.groups.pending_block import MemoryCounter, Row
 from storage.groups.pending_list import PendingList
 from storage.keyspace.ordered_index import OrderedIndex
 from storage.memory import allocated_bytes
+from storage.policies.key_order import KeyOrder
 
 # The number of entries that a look moves from each of its sources.
 MOVED_AT_ONCE = 1000
@@ -53,6 +59,7 @@ NEVER_MS = 1 << 62
 WORDS = [
     b"ACK-WAIT", b"BACKOFF", b"MAX-DELIVERIES", b"DEAD-LETTER", b"MAX-PENDING", b"CONSUMER-EXPIRY",
 ]  # fmt: skip
+KEY_WORDS = [b"KEY-FIELD", b"KEY-LOOKAHEAD", b"KEY-LOOKAHEAD-KEY"]
 
 # An item of a heap is a time (ms) and an ID, in one number.
 _ID_BITS = 128
@@ -70,11 +77,14 @@ class DeliveryOptions:
     dead_letter_user: bytes = b""  # who configured DEAD-LETTER, and must have the right to it
     max_pending: int = 0
     consumer_expiry_ms: int = 0
+    key_field: bytes = b""
+    key_lookahead: int = 0
+    key_lookahead_of_key: int = 0
 
     @property
     def asks_each_read(self) -> bool:
         """True if each read must ask what it may deliver, also of new entries."""
-        return self.max_pending > 0 or self.max_deliveries == 1
+        return self.max_pending > 0 or self.max_deliveries == 1 or bool(self.key_field)
 
     def pause_ms(self, deliveries: int) -> int:
         """The pause before the next delivery of an entry that had this number."""
@@ -91,20 +101,34 @@ class DeliveryOptions:
             b"MAX-PENDING", b"%d" % self.max_pending,
             b"CONSUMER-EXPIRY", b"%d" % self.consumer_expiry_ms,
         ]  # fmt: skip
+        if self.key_field:
+            words += [
+                b"KEY-FIELD", self.key_field, b"KEY-LOOKAHEAD", b"%d" % self.key_lookahead,
+                b"KEY-LOOKAHEAD-KEY", b"%d" % self.key_lookahead_of_key,
+            ]  # fmt: skip
         return words
 
     @classmethod
     def from_words(cls, user: bytes, words: list[bytes]) -> DeliveryOptions:
         """The options by `words`, all of them, set by a user. Raises ValueError."""
-        names = [words[0], words[2], *words[-8::2]]
-        if names != WORDS:
+        end = next(place for place in range(3, len(words)) if not words[place].isdigit())
+        names = [words[0], words[2], *words[end::2]]
+        if names not in (WORDS, WORDS + KEY_WORDS):
             raise ValueError(f"the options of a group are {names!r}")
-        pauses = tuple(map(int, words[3:-8]))
-        most, letters, pending, expiry = words[-7::2]
-        return cls(
+        pauses = tuple(map(int, words[3:end]))
+        most, letters, pending, expiry, *keys = words[end + 1 :: 2]
+        options = cls(
             int(words[1]), pauses if any(pauses) else (), int(most), letters, user, int(pending),
             int(expiry),
         )  # fmt: skip
+        if not keys:
+            return options
+        return replace(
+            options,
+            key_field=keys[0],
+            key_lookahead=int(keys[1]),
+            key_lookahead_of_key=int(keys[2]),
+        )
 
 
 class DueEntries:
@@ -113,7 +137,7 @@ class DueEntries:
     __slots__ = (
         "_counted_bytes", "_deadline_ms", "_delays", "_dying", "_line_id", "_lines", "_options",
         "_order", "_owned", "_passed_ms", "_pending", "_released", "_strays_ms", "_counter",
-        "has_delays", "not_before_ms", "quiet_until_ms",
+        "has_delays", "keys", "not_before_ms", "quiet_until_ms",
     )  # fmt: skip
 
     def __init__(self, pending: PendingList, order: ClaimOrder) -> None:
@@ -125,6 +149,7 @@ class DueEntries:
         self._delays = OrderedIndex()  # when released entries fall due, by ID, unless at once
         self.has_delays = False  # the index has items
         self.not_before_ms = 0  # no deadline is before (after a start or a promotion)
+        self.keys: KeyOrder | None = None  # KEY-FIELD
         self._reset()
 
     def configure(self, options: DeliveryOptions) -> None:
@@ -161,12 +186,16 @@ class DueEntries:
 
     def may_be_claimed(self, row: Row, now_ms: int) -> bool:
         """Return True if CLAIM and XAUTOCLAIM may take an entry, as far as a policy goes."""
+        if self.keys is not None and not self.keys.may_be_claimed(row[0]):
+            return False
         return not self.is_exhausted(row[3]) and (
             row[1] is not None or self.delay_ms(row[0]) <= now_ms
         )
 
     def may_fall_due(self, row: Row) -> bool:
         """Return True if a read gives an entry some time, if it is not acknowledged."""
+        if self.keys is not None and not self._has_turn(row, NEVER_MS):
+            return False
         return self._options.ack_wait_ms > 0 and not self.is_exhausted(row[3])
 
     def deadline_ms(self, row: Row) -> int:
@@ -228,6 +257,21 @@ class DueEntries:
         self.has_delays = len(self._delays) > 0
         self._settle()
 
+    def watch(self, row: Row) -> None:
+        """An entry may fall due that did not count before (KEY-FIELD)."""
+        if row[1] is None:
+            self._push_released(row)
+        elif self._options.ack_wait_ms and row[2] <= self._passed_ms:
+            self._push_owned(row)
+        self._settle()
+
+    def _has_turn(self, row: Row, when_ms: int) -> bool:
+        """Return True if an entry is one that decides about its key (KEY-FIELD), at a time."""
+        assert self.keys is not None
+        if row[1] is None:
+            return self.keys.ends_wait(row[0], when_ms)
+        return self.keys.is_deadline(row[0])
+
     # -- heaps ---------------------------------------------------------------------------------
 
     def _push(self, heap: list[int], when_ms: int, entry_id: EntryID) -> None:
@@ -259,6 +303,8 @@ class DueEntries:
             return self.is_exhausted(row[3])
         is_of_heap = (row[1] is None) is (heap is self._released)
         is_current = max(self.due_ms(row), 0) == item >> _ID_BITS
+        if self.keys is not None and is_current and not self._has_turn(row, item >> _ID_BITS):
+            return False
         return is_of_heap and is_current and not self.is_exhausted(row[3])
 
     def _head(self, heap: list[int], now_ms: int) -> int | None:

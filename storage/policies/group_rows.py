@@ -9,6 +9,7 @@ from storage.entries.entry_id import EntryID, format_id, parse_id
 from storage.groups.group import Group
 from storage.policies.due_entries import DeliveryOptions
 from storage.policies.group_policy import GroupPolicy
+from storage.policies.key_order import KeyOrder
 from storage.policies.stream_policy import StreamPolicy
 from storage.stream import Stream
 
@@ -36,8 +37,35 @@ def rows(stream: Stream, policy: StreamPolicy) -> Iterator[Row]:
         delays = ((entry_id, b"%d" % due_ms) for entry_id, due_ms in group.policy.due.delays())
         yield from _pairs(b"delays", group, delays, _DELAYS_PER_ROW)
         yield from _pairs(b"reasons", group, group.policy.reasons.items(), _REASONS_PER_ROW)
+        if group.policy.keys is not None:
+            yield from _key_rows(group, group.policy.keys)
         if any(counters := group.policy.counters()):
             yield [COUNTERS, group.name, *(b"%d" % number for number in counters)]
+
+
+def reserved_rows(group: Group, ids: Iterable[EntryID]) -> Iterator[Row]:
+    """Reserved entries."""
+    rest = iter(ids)
+    while some := list(islice(rest, _DELAYS_PER_ROW)):
+        yield [b"reserved", group.name, *map(format_id, some)]
+
+
+def ahead_row(group: Group, ahead: EntryID) -> Row:
+    """Up to where entries were looked at, beyond the position of the group."""
+    return [b"ahead", group.name, format_id(ahead)]
+
+
+def passed_row(group: Group, key: bytes, start: EntryID) -> Row:
+    """A key that was passed over, and from where; MIN_ID: it is no more."""
+    return [b"passed", group.name, key, format_id(start)]
+
+
+def _key_rows(group: Group, keys: KeyOrder) -> Iterator[Row]:
+    yield from reserved_rows(group, keys.kept_ids())
+    if keys.passed:
+        yield ahead_row(group, keys.ahead)
+        for key, start in sorted(keys.passed.items()):
+            yield passed_row(group, key, start)
 
 
 def _pairs(
@@ -74,6 +102,25 @@ def _restore_reasons(stream: Stream, policy: StreamPolicy, words: Row) -> None:
         restored.set_reason([_entry_id(text)], reason)
 
 
+def _keys(stream: Stream, words: Row) -> KeyOrder:
+    keys = _group_policy(stream, words[0]).keys
+    if keys is None:
+        raise ValueError(f"the group {words[0][:64]!r} has no KEY-FIELD")
+    return keys
+
+
+def _restore_reserved(stream: Stream, policy: StreamPolicy, words: Row) -> None:
+    _keys(stream, words).mark(list(map(_entry_id, words[1:])))
+
+
+def _restore_ahead(stream: Stream, policy: StreamPolicy, words: Row) -> None:
+    _keys(stream, words).set_position(_entry_id(words[1]))
+
+
+def _restore_passed(stream: Stream, policy: StreamPolicy, words: Row) -> None:
+    _keys(stream, words).pass_over(words[1], _entry_id(words[2]))
+
+
 def _restore_deliveries(stream: Stream, policy: StreamPolicy, words: Row) -> None:
     _group_policy(stream, words[0]).count_from(map(int, words[1:]))
 
@@ -93,5 +140,8 @@ RESTORERS: dict[bytes, Callable[[Stream, StreamPolicy, Row], object]] = {
     b"group": _restore_group,
     b"delays": _restore_delays,
     b"reasons": _restore_reasons,
+    b"reserved": _restore_reserved,
+    b"ahead": _restore_ahead,
+    b"passed": _restore_passed,
     COUNTERS: _restore_deliveries,
 }

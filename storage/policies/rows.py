@@ -9,6 +9,9 @@ itself or after the rows that come before it:
     group workers user ACK-WAIT 30000 ...           all options of a group, and who set DEAD-LETTER
     delays workers 1-1 1700000000000 ...            when released entries fall due
     reasons workers 1-1 text ...                    why entries were released
+    reserved workers 5-1 ...                        entries that wait for their keys
+    ahead workers 9-1                               up to where a group has looked ahead
+    passed workers customer-1 7-1                   a key with too many, and from where
     deliveries workers 12 3 0 0 0                   counters of a group
 
 A change is propagated as a row in a carrier (storage/append_only/requests.py), as the request

@@ -88,3 +88,42 @@ def test_what_cannot_be_read_is_refused(row: list[bytes], reason: str) -> None:
     stream, _ = stream_with(1)
     with pytest.raises(UnknownPolicy, match=reason):
         restore(stream, row)
+
+
+def test_rows_say_what_is_reserved_and_how_far_entries_were_looked_at() -> None:
+    stream, group = stream_with(3)
+    group.make_policy().configure(DeliveryOptions(1000, key_field=b"k", key_lookahead=5))
+    keys = group.make_policy().keys
+    assert keys is not None
+    alice = group.consumers[b"a"]
+    group.reserve(alice, [make_id(4, 1), make_id(5, 1)])
+    keys.mark([make_id(number, 1) for number in (1, 4, 5, 6)])  # 1 was released, 6 is not pending
+    keys.set_position(make_id(9, 1))
+    keys.pass_over(b"hot", make_id(7, 1))
+    rows = [row for row in rows_of(stream) if row[0] != b"delays"]
+    assert rows == [
+        [
+            b"group", b"g", b"", *WORDS[:2], b"BACKOFF", b"0", b"MAX-DELIVERIES", b"0",
+            b"DEAD-LETTER", b"", b"MAX-PENDING", b"0", b"CONSUMER-EXPIRY", b"0", b"KEY-FIELD", b"k",
+            b"KEY-LOOKAHEAD", b"5", b"KEY-LOOKAHEAD-KEY", b"0",
+        ],
+        [b"reserved", b"g", b"4-1", b"5-1"],
+        [b"ahead", b"g", b"9-1"],
+        [b"passed", b"g", b"hot", b"7-1"],
+    ]  # fmt: skip
+    other, twin = stream_with(3)
+    twin.reserve(twin.consumers[b"a"], [make_id(4, 1), make_id(5, 1)])
+    for row in rows:
+        restore(other, row)
+    assert [row for row in rows_of(other) if row[0] != b"delays"] == rows
+    copy = group.copy()
+    assert copy.policy is not None and copy.policy.keys is not None
+    assert copy.policy.keys.reserved == {make_id(4, 1), make_id(5, 1)}
+    assert copy.policy.keys.passed == {b"hot": make_id(7, 1)}
+
+
+@pytest.mark.parametrize("row", [b"reserved g 1-1", b"ahead g 5-1", b"passed g hot 5-1"])
+def test_rows_of_keys_need_a_key_field(row: bytes) -> None:
+    stream, _ = stream_with(1)
+    with pytest.raises(UnknownPolicy, match="KEY-FIELD"):
+        restore(stream, row.split())

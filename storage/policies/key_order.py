@@ -1,0 +1,577 @@
+"""Order by key inside a group (KEY-FIELD): which key each pending entry belongs to.
+
+The key of an entry is the value of its first field with the name that KEY-FIELD says. An entry
+without that field has no key, and no order. A key with pending entries has a lock. Its entries are
+
+    sent      with the owner of the key, who works on them
+    reserved  pending for the owner of the key, but not sent, or not sent again
+    released  by XNACK, without an owner
+
+Reserved entries have the delivery time 0, as a Redis shows them. But others write that time, too,
+so a group says which of its entries are reserved, in files and to replicas. That, and where the
+look-ahead is, is all that is kept. The locks are made from the entries when a consumer first reads
+by key (`open`), and kept up to date from then on. A replica has none.
+
+What may be given to a consumer, in the order of the IDs:
+
+* Of a key with sent entries, the next reserved one, to the owner of the key: unless a released
+  entry of the key waits, or an entry that is delivered again is at work, which goes alone.
+* Of a key without sent entries, its first one, to anyone, who owns the key from then on: as soon
+  as all that were released are due.
+* The first sent entry, when it is due, to anyone: with the key. The deadlines of the others do not
+  count.
+
+`wakes` is True once a change may let a consumer go on that waits. Candidates are in heaps, whose
+items count only as long as they are what the lock says.
+
+A lock takes about 500 bytes with one entry, and each further pending entry about 120, 170 if it is
+reserved. To find a key takes a microsecond. There are `KEY-LOOKAHEAD` reserved entries at most.
+
+Leaves out: which new entries are reserved (commands/streams/groups/key_turn.py).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterable, Iterator
+from heapq import heapify, heappop, heappush
+from itertools import islice
+from typing import Protocol
+
+from storage.entries.entry import decode_fields, fields_position
+from storage.entries.entry_id import MIN_ID, EntryID
+from storage.groups.pending_block import MemoryCounter, Owner, Row
+from storage.groups.pending_list import PendingList
+from storage.keyspace.ordered_index import OrderedIndex
+from storage.memory import (
+    allocated_bytes,
+    bytes_object_bytes,
+    dict_bytes,
+    instance_bytes,
+    set_bytes,
+)
+
+# What KEY-LOOKAHEAD and KEY-LOOKAHEAD-KEY are unless they are set.
+LOOKAHEAD = 120_000
+LOOKAHEAD_OF_KEY = 10_000
+
+# The number of keys that may be passed over at the same time.
+MOST_PASSED = 100
+
+# The number of entries that are looked up at once.
+_AT_ONCE = 1000
+# Up to this many stale candidates are tolerated, whatever the number of reserved entries.
+_SPARE_ITEMS = 1024
+# A longer key is known by its first bytes and a digest.
+_LONG_KEY = 64
+_KEPT_OF_KEY = 40
+
+Entries = Callable[[list[EntryID]], "list[bytes | None]"]
+
+
+class Deadlines(Protocol):
+    """What falls due (storage/policies/due_entries.py)."""
+
+    def watch(self, row: Row) -> None:
+        """An entry may fall due that did not count before."""
+
+    def delay_ms(self, entry_id: EntryID) -> int:
+        """When a released entry falls due."""
+
+
+class KeyLock:
+    """The pending entries of one key; IDs ascend."""
+
+    __slots__ = ("alone", "held", "key", "listed", "owner", "released", "sent")
+
+    def __init__(self, key: bytes) -> None:
+        self.key = key
+        self.owner: Owner | None = None  # of what is sent, or was sent last
+        self.sent: list[EntryID] = []
+        self.held: list[EntryID] | tuple[()] = ()  # reserved and released entries
+        self.released = 0  # how many of them were released
+        self.alone: EntryID = 0  # what was sent again, so that nothing may follow
+        self.listed: EntryID = 0  # the candidate that a heap has
+
+    @property
+    def oldest(self) -> EntryID:
+        """The first of all."""
+        if not self.held:
+            return self.sent[0]
+        return min(self.sent[0], self.held[0]) if self.sent else self.held[0]
+
+    def send(self, entry_id: EntryID) -> None:
+        """Add an entry to those that are sent."""
+        if not self.sent or entry_id > self.sent[-1]:
+            self.sent.append(entry_id)
+        elif not _has(self.sent, entry_id):
+            insort(self.sent, entry_id)
+
+    def hold(self, entry_id: EntryID) -> None:
+        """Add an entry to those that are not sent."""
+        if isinstance(self.held, tuple):
+            self.held = [entry_id]
+        elif entry_id > self.held[-1]:
+            self.held.append(entry_id)
+        else:
+            insort(self.held, entry_id)
+
+    def unhold(self, entry_id: EntryID) -> None:
+        """Remove an entry from those that are not sent."""
+        if isinstance(self.held, list):
+            del self.held[bisect_left(self.held, entry_id)]
+            if not self.held:
+                self.held = ()
+
+
+def _has(ids: list[EntryID] | tuple[()], entry_id: EntryID) -> bool:
+    place = bisect_left(ids, entry_id)
+    return place < len(ids) and ids[place] == entry_id
+
+
+class KeyOrder:
+    """The keys of one group; see the module."""
+
+    __slots__ = (
+        "_by_id", "_counted_bytes", "_counter", "_deadlines", "_field", "_first_id", "_is_open",
+        "_keys_bytes", "_lookahead", "_own", "_pattern", "_pending", "_ready", "_unknown", "ahead",
+        "ghosts", "is_behind", "is_full", "locks", "most_of_key", "passed", "reserved", "wakes",
+    )  # fmt: skip
+
+    def __init__(self, pending: PendingList, deadlines: Deadlines) -> None:
+        self._pending = pending
+        self._deadlines = deadlines
+        self._counter: MemoryCounter = pending.counter
+        self._counted_bytes = 0
+        self._field = self._pattern = b""
+        self._lookahead = self.most_of_key = 0
+        # Kept in files, and by replicas:
+        self.reserved: set[EntryID] = set()
+        self.ahead: EntryID = MIN_ID  # up to where entries were looked at, if keys are passed over
+        self.passed: dict[bytes, EntryID] = {}  # keys with too many, and where to go on
+        self.close()
+
+    def configure(self, field: bytes, lookahead: int, most_of_key: int) -> None:
+        """Set the options; 0: the default."""
+        if field != self._field:
+            self.close()
+        self._field = field
+        self._pattern = b"$%d\r\n%b\r\n" % (len(field), field)
+        self._lookahead = lookahead or LOOKAHEAD
+        self.most_of_key = most_of_key or LOOKAHEAD_OF_KEY
+        self.wakes = True
+
+    def close(self) -> None:
+        """Drop the locks, for `open` to make them again."""
+        self._is_open = False
+        self.locks: dict[bytes, KeyLock] = {}
+        self._by_id = OrderedIndex()  # the locks by the IDs of pending entries
+        self._keys_bytes = 0
+        self._ready: list[EntryID] = []  # candidates for anyone
+        self._own: dict[Owner, list[EntryID]] = {}  # candidates for an owner
+        self._unknown: list[EntryID] = []  # pending entries whose keys are not known yet
+        self._first_id: EntryID = MIN_ID  # entries below were trimmed
+        self.ghosts: list[EntryID] = []  # reserved entries that have lost their content
+        self.wakes = True
+        self.is_behind = False  # a read has not looked at all that it may
+        self.is_full = False  # by KEY-LOOKAHEAD, until a quarter is free
+        self._settle()
+
+    # -- keys ----------------------------------------------------------------------------------
+
+    def key_of(self, entry: bytes) -> bytes | None:
+        """The key of an encoded entry, shortened if it is long; None if it has none."""
+        if self._pattern not in entry:
+            return None
+        place = fields_position(entry)
+        if entry.startswith(self._pattern, place):
+            place += len(self._pattern) + 1
+            end = entry.index(b"\r", place)
+            value = entry[end + 2 : end + 2 + int(entry[place:end])]
+        else:
+            words = decode_fields(entry)
+            if self._field not in words[::2]:
+                return None
+            value = words[2 * words[::2].index(self._field) + 1]
+        if len(value) <= _LONG_KEY:
+            return value
+        from hashlib import sha1  # it loads OpenSSL: not at the start
+
+        return value[:_KEPT_OF_KEY] + sha1(value, usedforsecurity=False).digest()
+
+    def open(self, entries_of: Entries, first_id: EntryID) -> None:
+        """Make the locks if there are none, and look at what has changed without a word.
+
+        `entries_of`: the entries by their IDs; `first_id`: that of the first in the stream.
+        """
+        if not self._is_open:
+            self._is_open = True
+            self.reserved = set(self._pending.among(sorted(self.reserved)))
+            rows = self._pending.rows_from(MIN_ID)
+            while some := list(islice(rows, _AT_ONCE)):
+                self._learn(some, entries_of)
+            for lock in self.locks.values():
+                self._list(lock)
+            self._first_id = first_id
+        if self._unknown:
+            ids, self._unknown = self._unknown, []
+            some = [row for row in self._pending.rows_of(ids) if row is not None]
+            self._learn([row for row in some if row[0] not in self._by_id], entries_of)
+            for entry_id in ids:
+                self._list(self._by_id.get(entry_id))
+        if first_id != self._first_id:
+            self.lose(self._pending.ids_between(self._first_id, first_id))
+            self._first_id = first_id
+        self._settle()
+
+    def _learn(self, rows: list[Row], entries_of: Entries) -> None:
+        """Add pending entries to the locks of their keys."""
+        for row, entry in zip(rows, entries_of([row[0] for row in rows]), strict=True):
+            entry_id, owner, _, count = row
+            if entry is None:
+                if entry_id in self.reserved:
+                    self.ghosts.append(entry_id)
+                continue
+            key = self.key_of(entry)
+            if key is None:
+                self.reserved.discard(entry_id)
+                continue
+            lock = self._lock(key, entry_id)
+            if owner is None:
+                lock.hold(entry_id)
+                lock.released += 1
+            elif entry_id in self.reserved:
+                lock.hold(entry_id)
+                lock.owner = lock.owner or owner
+            else:
+                lock.send(entry_id)
+                if lock.sent[0] == entry_id:
+                    lock.owner = owner
+                if count > 1:
+                    lock.alone = entry_id
+
+    def _lock(self, key: bytes, entry_id: EntryID) -> KeyLock:
+        """The lock of a key, which may be new, for one more entry."""
+        lock = self.locks.get(key)
+        if lock is None:
+            lock = self.locks[key] = KeyLock(key)
+            self._keys_bytes += bytes_object_bytes(len(key))
+        self._by_id[entry_id] = lock
+        return lock
+
+    def lock_of(self, entry_id: EntryID) -> KeyLock | None:
+        """The lock that a pending entry belongs to."""
+        lock: KeyLock | None = self._by_id.get(entry_id)
+        return lock
+
+    @property
+    def has_room(self) -> bool:
+        """True if one more entry may be reserved."""
+        self.is_full = self.is_full or len(self.reserved) >= self._lookahead
+        return not self.is_full
+
+    @property
+    def to_scan(self) -> list[bytes]:
+        """Keys that were passed over, of which more entries may be reserved now."""
+        most = self.most_of_key * 3 // 4
+        if not self.passed or not self.has_room:
+            return []
+        locks = self.locks
+        return [key for key in self.passed if key not in locks or len(locks[key].held) <= most]
+
+    # -- what may be given ---------------------------------------------------------------------
+
+    def is_deadline(self, entry_id: EntryID) -> bool:
+        """Return True if the deadline of a sent entry is that of its key."""
+        lock = self._by_id.get(entry_id)
+        return entry_id not in self.reserved and (
+            lock is None or not lock.sent or lock.sent[0] == entry_id
+        )
+
+    def ends_wait(self, entry_id: EntryID, when_ms: int) -> bool:
+        """Return True if the key of a released entry can be had when that one is due."""
+        lock = self._by_id.get(entry_id)
+        if lock is None:
+            return True
+        return not lock.sent and all(
+            self._deadlines.delay_ms(each) <= when_ms
+            for each in lock.held
+            if each not in self.reserved
+        )
+
+    def may_be_claimed(self, entry_id: EntryID) -> bool:
+        """Return True if CLAIM and its kin may take an entry: the oldest of its key."""
+        lock = self._by_id.get(entry_id)
+        return entry_id not in self.reserved and (lock is None or lock.oldest == entry_id)
+
+    def next_held(self, owner: Owner) -> EntryID | None:
+        """The reserved entry that is to be sent to a consumer next; see `begin`, `put_back`."""
+        own = self._own.get(owner, [])
+        ready = self._head(self._ready, None)
+        mine = self._head(own, owner)
+        if ready is None and mine is None:
+            return None
+        heap = own if ready is None or (mine is not None and mine < ready) else self._ready
+        entry_id = heappop(heap)
+        self._by_id[entry_id].listed = MIN_ID
+        return entry_id
+
+    def has_held(self, owner: Owner) -> bool:
+        """Return True if `next_held` would give an entry."""
+        own = self._own.get(owner, [])
+        return self._head(self._ready, None) is not None or self._head(own, owner) is not None
+
+    def _head(self, heap: list[EntryID], owner: Owner | None) -> EntryID | None:
+        while heap and not self._counts(heap[0], owner):
+            entry_id = heappop(heap)
+            lock = self._by_id.get(entry_id)
+            if lock is not None and lock.listed == entry_id:
+                lock.listed = MIN_ID
+        return heap[0] if heap else None
+
+    def _counts(self, entry_id: EntryID, owner: Owner | None) -> bool:
+        lock = self._by_id.get(entry_id)
+        if lock is None or not lock.held or lock.held[0] != entry_id or lock.released:
+            return False
+        if owner is None:
+            return not lock.sent
+        return bool(lock.sent) and not lock.alone and lock.owner is owner
+
+    def put_back(self, entry_id: EntryID) -> None:
+        """Take back an entry that was not sent after all."""
+        self._list(self._by_id.get(entry_id))
+
+    def _list(self, lock: KeyLock | None) -> None:
+        """Make the next entry of a key a candidate, if there is one."""
+        if lock is None or not lock.held:
+            return
+        first = lock.held[0]
+        if lock.released:
+            if not lock.sent:
+                waiting = [each for each in lock.held if each not in self.reserved]
+                last = max(waiting, key=self._deadlines.delay_ms)
+                row = self._pending.rows_of([last])[0]
+                if row is not None:
+                    self._deadlines.watch(row)
+        elif lock.sent and lock.alone:
+            return
+        elif lock.listed != first:
+            heap = self._ready
+            if lock.sent:
+                assert lock.owner is not None
+                heap = self._own.setdefault(lock.owner, [])
+            lock.listed = first
+            heappush(heap, first)
+            if len(heap) > 2 * len(self.reserved) + _SPARE_ITEMS:
+                owner = lock.owner if lock.sent else None
+                heap[:] = {each for each in heap if self._counts(each, owner)}
+                heapify(heap)
+        self.wakes = True
+
+    # -- changes -------------------------------------------------------------------------------
+
+    def send_new(self, entry_id: EntryID, key: bytes, owner: Owner) -> None:
+        """A new entry is sent to a consumer, who may have its key."""
+        lock = self._lock(key, entry_id)
+        lock.owner = owner
+        lock.send(entry_id)
+
+    def reserve_new(self, entry_id: EntryID, key: bytes, owner: Owner) -> None:
+        """A new entry is reserved, for the owner of its key."""
+        lock = self._lock(key, entry_id)
+        if lock.owner is None:
+            lock.owner = owner
+        self.reserved.add(entry_id)
+        lock.hold(entry_id)
+        self._list(lock)
+
+    def begin(self, entry_id: EntryID, owner: Owner, count: int) -> None:
+        """A pending entry is sent to a consumer, with its key; it has this delivery count now."""
+        lock = self._by_id.get(entry_id)
+        if lock is not None:
+            was_free = not lock.sent
+            if _has(lock.held, entry_id):
+                lock.unhold(entry_id)
+                lock.released -= entry_id not in self.reserved
+            lock.send(entry_id)
+            if was_free or lock.owner is not owner:
+                lock.listed = MIN_ID
+            lock.owner = owner
+            if count > 1:
+                lock.alone = entry_id
+            elif lock.alone == entry_id:
+                lock.alone = MIN_ID
+        self.reserved.discard(entry_id)
+        self._list(lock)
+
+    def note(self, ids: list[EntryID]) -> None:
+        """Pending entries have an owner, whom they were sent to."""
+        if not self._is_open:
+            self.reserved.difference_update(ids)
+            return
+        for entry_id, row in zip(ids, self._pending.rows_of(ids), strict=True):
+            if row is None or row[1] is None:
+                continue
+            if entry_id in self._by_id:
+                self.begin(entry_id, row[1], row[3])
+            else:
+                self._unknown.append(entry_id)
+        self._settle()
+
+    def hold(self, ids: list[EntryID]) -> None:
+        """Pending entries are reserved now, for their owners."""
+        self.reserved.update(ids)
+        for entry_id in ids:
+            lock = self._by_id.get(entry_id)
+            if lock is not None and _has(lock.sent, entry_id):
+                lock.sent.remove(entry_id)
+                lock.hold(entry_id)
+                self._list(lock)
+        self._settle()
+
+    def release(self, ids: list[EntryID]) -> None:
+        """Pending entries have no owner any more."""
+        for entry_id in ids:
+            lock = self._by_id.get(entry_id)
+            if lock is None:
+                if self._is_open:
+                    self._unknown.append(entry_id)
+            elif _has(lock.held, entry_id):
+                lock.released += entry_id in self.reserved
+            else:
+                self._unsend(lock, entry_id)
+                lock.hold(entry_id)
+                lock.released += 1
+            self.reserved.discard(entry_id)
+            self._list(lock)
+        self._settle()
+
+    def forget(self, ids: Iterable[EntryID]) -> None:
+        """Entries are not pending any more."""
+        for entry_id in ids:
+            lock: KeyLock | None = self._by_id.pop(entry_id)
+            if lock is not None:
+                self._leave(lock, entry_id)
+            self.reserved.discard(entry_id)
+        self._settle()
+
+    def forget_owner(self, owner: Owner, ids: list[EntryID]) -> None:
+        """A consumer goes, and with it what is pending for it."""
+        self.forget(ids)
+        self._own.pop(owner, None)
+
+    def lose(self, ids: list[EntryID]) -> None:
+        """Pending entries have lost their content: their keys are free of them."""
+        for entry_id in ids:
+            lock: KeyLock | None = self._by_id.pop(entry_id)
+            if lock is not None:
+                self._leave(lock, entry_id)
+                if entry_id in self.reserved:
+                    self.ghosts.append(entry_id)
+                else:
+                    row = self._pending.rows_of([entry_id])[0]
+                    if row is not None:
+                        self._deadlines.watch(row)
+        self._settle()
+
+    def transfer(self, ids: list[EntryID], heir: Owner) -> None:
+        """Pending entries have another owner, with all that they had."""
+        for entry_id in ids:
+            lock = self._by_id.get(entry_id)
+            if lock is not None and lock.owner is not heir:
+                lock.owner, lock.listed = heir, MIN_ID
+                self._list(lock)
+
+    def _unsend(self, lock: KeyLock, entry_id: EntryID) -> None:
+        """A sent entry is not at work any more."""
+        if not _has(lock.sent, entry_id):
+            return
+        was_first = lock.sent[0] == entry_id
+        lock.sent.remove(entry_id)
+        if lock.alone == entry_id:
+            lock.alone = MIN_ID
+        if not lock.sent:
+            lock.listed = MIN_ID
+        elif was_first:
+            row = self._pending.rows_of([lock.sent[0]])[0]
+            if row is not None:
+                self._deadlines.watch(row)
+
+    def _leave(self, lock: KeyLock, entry_id: EntryID) -> None:
+        if _has(lock.held, entry_id):
+            lock.unhold(entry_id)
+            lock.released -= entry_id not in self.reserved
+        else:
+            self._unsend(lock, entry_id)
+        if lock.sent or lock.held:
+            self._list(lock)
+        else:
+            del self.locks[lock.key]
+            self._keys_bytes -= bytes_object_bytes(len(lock.key))
+        self.wakes = self.wakes or lock.key in self.passed
+
+    # -- the whole -----------------------------------------------------------------------------
+
+    def mark(self, ids: list[EntryID]) -> None:
+        """Pending entries are reserved, as a file or a primary says."""
+        rows = self._pending.rows_of(ids)
+        self.hold([row[0] for row in rows if row is not None and row[1] is not None])
+
+    def set_position(self, ahead: EntryID) -> None:
+        """Set up to where entries were looked at; MIN_ID: as far as the group is, without keys
+        that were passed over.
+        """
+        self.ahead = ahead
+        if not ahead:
+            self.passed.clear()
+        self.wakes = True
+
+    def pass_over(self, key: bytes, start: EntryID) -> None:
+        """Pass over a key's entries from an ID on, or no longer (MIN_ID)."""
+        if start:
+            self.passed[key] = start
+        else:
+            self.passed.pop(key, None)
+
+    def copy_to(self, twin: KeyOrder) -> None:
+        """Give a copy of the group what is kept."""
+        twin.reserved = set(self.reserved)
+        twin.ahead = self.ahead
+        twin.passed = dict(self.passed)
+        twin._settle()
+
+    def longest(self) -> tuple[bytes, int] | None:
+        """The key with most reserved and released entries, and how many these are."""
+        lock = max(self.locks.values(), key=lambda lock: len(lock.held), default=None)
+        return None if lock is None or not lock.held else (lock.key, len(lock.held))
+
+    def kept_ids(self) -> Iterator[EntryID]:
+        """The reserved entries, in ascending order."""
+        return iter(sorted(self.reserved))
+
+    def leave(self) -> None:
+        """Subtract the memory from the counter."""
+        self._counter.add(-self._counted_bytes)
+        self._counted_bytes = 0
+
+    def _settle(self) -> None:
+        """Bring the counter up to date, and what depends on the number of reserved entries."""
+        if self.is_full and len(self.reserved) <= self._lookahead * 3 // 4:
+            self.is_full = False
+            self.wakes = True
+        size = (
+            self._by_id.memory_bytes()
+            + dict_bytes(self.locks)
+            + self._keys_bytes
+            + len(self.locks) * _LOCK_BYTES
+            + len(self._by_id) * _PLACE_BYTES
+            + set_bytes(self.reserved)
+            + (0 if self._is_open else len(self.reserved) * _ID_BYTES)
+        )
+        self._counter.add(size - self._counted_bytes)
+        self._counted_bytes = size
+
+
+_ID_BYTES = allocated_bytes(1 << 100)
+_PLACE_BYTES = 9  # in the list of a lock
+_LOCK_BYTES = instance_bytes(KeyLock) + allocated_bytes([None])
