@@ -2,7 +2,8 @@
 
 A dead letter has the entry's own fields, unchanged, followed by those named here. A server with
 delivery policies, `rillway consume`, `rillway.consumer.Consumer` and `rillway dead-letters` write
-it, and the last one reads it to send entries back.
+it, and the last one reads it to send entries back: with their own fields, and how often they have
+been dead letters, so that an entry that fails again and again shows.
 
 The cause is one word: `deadline`, the last delivery was not acknowledged in time; `failed`, its
 consumer gave it back; `fatal`, a consumer or a person said that no other can handle it.
@@ -55,6 +56,12 @@ def _hops(fields: Sequence[bytes]) -> int:
     """Return how often an entry was a dead letter before."""
     hops = dict(zip(fields[::2], fields[1::2], strict=True)).get(HOPS, b"")
     return int(hops) if hops.isdigit() and len(hops) < 19 else 0
+
+
+def returning_fields(fields: Sequence[bytes]) -> list[bytes]:
+    """Return the flat fields with which a dead letter goes back; [] if it has none of its own."""
+    own = own_fields(fields)
+    return own and [*own, HOPS, b"%d" % max(1, _hops(fields))]
 
 
 def own_fields(fields: Sequence[bytes]) -> list[bytes]:

@@ -1,5 +1,7 @@
 """Sends dead letters back: each is added to its stream again and deleted, atomically.
 
+It takes along `rillway-hops`, the number of times that it was a dead letter.
+
 A script does both, so a redrive that is killed has done both or neither, and concurrent redrives
 send each dead letter once. All groups of the stream receive the new entry.
 """
@@ -8,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from rillway.dead_letter import GROUP, STREAM, own_fields
+from rillway.dead_letter import GROUP, STREAM, returning_fields
 from rillway.pipeline.wire.connection import Connection, Reply
 from rillway.pipeline.wire.ids import format_id, parse_id
 
@@ -58,7 +60,7 @@ def _send(
     entry_id, flat = entry
     origin = dict(zip(flat[::2], flat[1::2], strict=True))
     is_wanted = not groups or origin.get(GROUP) in groups
-    fields = own_fields(flat)
+    fields = returning_fields(flat)
     if origin.get(STREAM) != stream.encode() or not is_wanted or not fields:
         return 0
     return int(connection.call("EVAL", SEND, 2, dead, stream, entry_id, *fields))

@@ -60,7 +60,8 @@ async def test_dead_letters_leave_and_come_back(link: Link, stream: Any) -> None
     letter_name = letter_id.decode()
     found = await actions.redrive(link, 0, b"s", b"s:dead", [letter_name, "9-9"])
     assert found == ActionResult(1, ["9-9"])
-    assert stream.xlen("s:dead") == 0 and stream.xrevrange("s")[0][1] == {b"id": b"2-0"}
+    assert stream.xlen("s:dead") == 0
+    assert stream.xrevrange("s")[0][1] == {b"id": b"2-0", b"rillway-hops": b"1"}
     assert await actions.redrive(link, 0, b"s", b"s:dead", [letter_name]) == ActionResult(
         0, [letter_name]
     )

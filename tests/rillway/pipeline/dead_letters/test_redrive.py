@@ -13,6 +13,9 @@ from tests.rillway.pipeline.scene import stream_ids
 
 pytestmark = pytest.mark.integration
 
+# What an entry that was a dead letter once has besides its own fields.
+ONCE = (b"rillway-hops", b"1")
+
 
 @pytest.fixture
 def dead(link: Connection) -> Connection:
@@ -36,10 +39,22 @@ def test_what_came_from_the_stream_goes_back_in_order(
     monkeypatch.setattr(redrive, "PAGE_ENTRIES", page)
     assert sum(send(dead)) == 5
     bodies = [fields for _, fields in dead.call("XRANGE", "s", "-", "+")]
-    assert bodies == [[b"n", f"{number}-0".encode()] for number in range(1, 6)]
+    assert bodies == [[b"n", f"{number}-0".encode(), *ONCE] for number in range(1, 6)]
     [[_, left]] = dead.call("XRANGE", "dead", "-", "+")
     assert left[:2] == [b"n", b"other"]
     assert sum(send(dead)) == 0
+
+
+def test_how_often_an_entry_was_a_dead_letter_goes_back_with_it(link: Connection) -> None:
+    pending_stream(link, count=1)
+    for hops in (1, 2, 3):
+        for _ in Mover(link, "s", "dead", Rules(0)).move("g", MoveReport("s", "g")):
+            pass
+        [[_, letter]] = link.call("XRANGE", "dead", "-", "+")
+        assert letter.count(b"rillway-hops") == 1
+        assert letter[letter.index(b"rillway-hops") + 1] == b"%d" % hops
+        assert sum(send(link)) == 1
+        link.call("XREADGROUP", "GROUP", "g", "c", "STREAMS", "s", ">")
 
 
 def test_one_dead_letter_goes_back_and_only_once(dead: Connection) -> None:
@@ -47,7 +62,7 @@ def test_one_dead_letter_goes_back_and_only_once(dead: Connection) -> None:
     assert redrive.redrive_entry(dead, "dead", "s", first)
     assert not redrive.redrive_entry(dead, "dead", "s", first)
     assert not redrive.redrive_entry(dead, "dead", "s", elsewhere)
-    assert [fields for _, fields in dead.call("XRANGE", "s", "-", "+")] == [[b"n", b"1-0"]]
+    assert [fields for _, fields in dead.call("XRANGE", "s", "-", "+")] == [[b"n", b"1-0", *ONCE]]
 
 
 def test_only_the_groups_that_are_named_get_theirs_back(dead: Connection) -> None:
