@@ -44,6 +44,8 @@ DIRECTIVES = (
 KEYS = 30
 MOVED_EARLIER = 10
 TIMEOUT_MS = "10000"
+LATE_MS = 3_600_000
+POLICY = ("ACK-WAIT", LATE_MS, "MAX-PENDING", 7)
 
 
 # Primaries whose keys survive a crash.
@@ -51,19 +53,26 @@ cluster = cluster_of(KINDS, *DIRECTIVES, replicas=0)
 
 
 class Move:
-    """A slot of `source` with streams, which have a group with one pending entry each."""
+    """A slot of `source` with streams, which have a group with one pending entry each.
+
+    Between two Rillways they have a policy and a delayed entry, too.
+    """
 
     def __init__(self, source: Node, target: Node, number: int) -> None:
         self.source, self.target = source, target
         tag = next(tag for tag in (f"{number}-{n}" for n in range(10_000)) if is_free(source, tag))
         self.slot = key_slot(tag.encode())
         self.keys = sorted(f"{{{tag}}}:{n}" for n in range(KEYS))
+        self.has_policies = {source.server.name, target.server.name} == {"rillway"}
         client = source.client
         for key in self.keys:
             client.xadd(key, {"n": key}, id="1-1")
             client.xadd(key, {"n": key}, id="1-2")
             client.xgroup_create(key, "billing", id="0")
             client.xreadgroup("billing", "anna", {key: ">"}, count=1)
+            if self.has_policies:
+                client.execute_command("XGROUP", "CONFIG", key, "billing", *POLICY)
+                client.execute_command("XADD", key, "DELAY", LATE_MS, "*", "n", "late")
 
     def play(self, stage: str, victim: str) -> None:
         """Move until the end of a stage, and lose the victim there."""
@@ -133,6 +142,11 @@ class Move:
             assert node.client.xpending(key, "billing")["pending"] == 1
             ((_, ((entry, _),)),) = node.client.xreadgroup("billing", "bob", {key: ">"})
             assert entry == "1-2"
+            if self.has_policies:
+                ((_, fields),) = node.client.execute_command("XSCHEDULED", key)
+                assert fields == ["n", "late"]
+                told = node.client.execute_command("XINFO", "POLICY", key, "billing")
+                assert (told["ack-wait"], told["max-pending"]) == (LATE_MS, 7)
 
     def _keys_of(self, node: Node) -> list[str]:
         return list(node.client.keys(self.keys[0].partition(":")[0] + ":*"))

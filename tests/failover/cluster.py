@@ -119,6 +119,7 @@ class Cluster:
         first = Node(kinds[0], folder / "node-1", None)
         others = enumerate(kinds[1:], 2)
         self.nodes = [first, *(Node(k, folder / f"node-{n}", first.port) for n, k in others)]
+        self.has_policies = set(kinds) == {"rillway"}
         self.sentinel_ports: list[int] = []
         self._sentinels: list[subprocess.Popen[bytes]] = []
 

@@ -2,6 +2,9 @@
 
 Messages are numbered. A producer sends a message again until it is acknowledged, so one may be in
 the stream twice; that is what "at least once" means.
+
+Where all servers are Rillways, the groups have a policy: no consumer takes anything over, some
+entries are left lying, and some messages are delayed.
 """
 
 from __future__ import annotations
@@ -28,6 +31,10 @@ BLOCK_MS = 200
 CLAIM_SECONDS = 1.0
 CLAIM_IDLE_MS = 2000
 DRAIN_SECONDS = 30.0
+POLICY = ("ACK-WAIT", CLAIM_IDLE_MS, "MAX-DELIVERIES", 100, "DEAD-LETTER", "dead")
+DELAY_MS = 500
+EACH_DELAYED = 10  # one message in so many is delayed
+EACH_LEFT = 50  # one read in so many is left to the deadline
 
 Message: TypeAlias = tuple[bytes, bytes, int]  # stream, producer, number
 
@@ -107,7 +114,9 @@ class Producer(Worker):
     def work(self, client: Any) -> None:
         name = self.name.encode()
         stream = WAITED if self.is_waiting else PLAIN
-        if send(client, stream, name, self.number, is_waiting=self.is_waiting):
+        is_late = self.cluster.has_policies and self.number % EACH_DELAYED == 0
+        delay = DELAY_MS if is_late else None
+        if send(client, stream, name, self.number, is_waiting=self.is_waiting, delay_ms=delay):
             self.ledger.acknowledge((stream, name, self.number))
             self.number += 1
         time.sleep(PAUSE_SECONDS)
@@ -118,16 +127,24 @@ class Producer(Worker):
 
 
 class Consumer(Worker):
-    """Reads as a member of the group, acknowledges, and takes over what has lain for too long."""
+    """Reads as a member of the group, acknowledges, and takes over what has lain for too long.
+
+    With a policy it leaves the latter to the server, and some of what it was given, too.
+    """
 
     claimed = 0.0
+    reads = 0
 
     def work(self, client: Any) -> None:
         streams = dict.fromkeys(STREAMS, ">")
         found = client.xreadgroup(GROUP, self.name, streams, count=20, block=BLOCK_MS)
+        if self.cluster.has_policies and found:
+            self.reads += 1
+            if self.reads % EACH_LEFT == 0:
+                return
         for stream, entries in found or []:
             self.process(client, stream, entries)
-        if time.monotonic() > self.claimed + CLAIM_SECONDS:
+        if not self.cluster.has_policies and time.monotonic() > self.claimed + CLAIM_SECONDS:
             for stream in STREAMS:
                 _, entries, _ = client.xautoclaim(stream, GROUP, self.name, CLAIM_IDLE_MS)
                 self.process(client, stream, entries)
@@ -144,14 +161,18 @@ def message_of(stream: bytes, fields: dict[bytes, bytes]) -> Message:
     return stream, fields[b"by"], int(fields[b"n"])
 
 
-def send(client: Any, stream: bytes, name: bytes, number: int, *, is_waiting: bool) -> bool:
+def send(
+    client: Any, stream: bytes, name: bytes, number: int, *, is_waiting: bool,
+    delay_ms: int | None = None,
+) -> bool:  # fmt: skip
     """Whether the message is acknowledged. Raises RedisError."""
-    fields = {"by": name, "n": number}
+    when = ["*"] if delay_ms is None else ["DELAY", delay_ms, "*"]
+    request = ["XADD", stream, *when, "by", name, "n", number]
     if not is_waiting:
-        client.xadd(stream, fields)
+        client.execute_command(*request)
         return True
     with client.pipeline(transaction=False) as pipeline:
-        pipeline.xadd(stream, fields)
+        pipeline.execute_command(*request)
         pipeline.wait(1, WAIT_MS)
         return bool(pipeline.execute()[1] >= 1)
 
@@ -176,6 +197,8 @@ def under_load(cluster: Cluster, ledger: Ledger) -> Iterator[None]:
     client = cluster.client()
     for stream in STREAMS:
         client.xgroup_create(stream, GROUP, "0", mkstream=True)
+        if cluster.has_policies:
+            client.execute_command("XGROUP", "CONFIG", stream, GROUP, *POLICY)
     client.wait(2, 0)
     producers = [Producer(cluster, ledger, n) for n in ("waiting-1", "waiting-2", "plain-1")]
     consumers = [Consumer(cluster, ledger, f"consumer-{number}") for number in (1, 2)]
@@ -186,15 +209,20 @@ def under_load(cluster: Cluster, ledger: Ledger) -> Iterator[None]:
     finally:
         for producer in producers:
             producer.end()
-    wait_for(lambda: is_drained(client), "the group does not come to an end", DRAIN_SECONDS)
+    wait_for(
+        lambda: is_drained(client, has_policies=cluster.has_policies),
+        "the group does not come to an end", DRAIN_SECONDS,
+    )  # fmt: skip
     for consumer in consumers:
         consumer.end()
 
 
-def is_drained(client: Any) -> bool:
-    """Whether every entry is delivered and acknowledged."""
+def is_drained(client: Any, *, has_policies: bool) -> bool:
+    """Whether every entry has appeared, is delivered and acknowledged."""
     try:
         for stream in STREAMS:
+            if has_policies and client.execute_command("XSCHEDULED", stream):
+                return False
             last = client.xinfo_stream(stream)["last-generated-id"]
             [group] = client.xinfo_groups(stream)
             if group["pending"] or group["last-delivered-id"] != last:
