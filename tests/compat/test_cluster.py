@@ -207,3 +207,35 @@ def test_a_replica_takes_over_when_its_primary_is_killed(tmp_path: Path, kind: s
             assert [client.xlen(stream) for stream in STREAMS] == [1] * len(STREAMS)
     finally:
         cluster.close()
+
+
+def test_delays_and_deadlines_go_on_when_a_replica_takes_over(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path / "nodes", ["rillway"] * 6)
+    try:
+        cluster.create()
+        port = cluster.nodes[0].server.port
+        with redis.RedisCluster(host="127.0.0.1", port=port, decode_responses=True) as client:
+            stream = next(name for name in map(str, range(99)) if serves(cluster.nodes[2], name))
+            client.xgroup_create(stream, "g", mkstream=True)
+            client.execute_command("XGROUP CONFIG", stream, "g", "ACK-WAIT", 1)
+            client.xadd(stream, {"n": "left"})
+            assert len(client.xreadgroup("g", "first", {stream: ">"})[0][1]) == 1
+            client.execute_command("XADD", stream, "DELAY", 4_000, "*", "n", "late")
+            victim = cluster.nodes[2]
+            heir = cluster.replica_of(victim)
+            heir.client.config_set("policy-grace-ms", 0)
+            offset = victim.client.info("replication")["master_repl_offset"]
+            wait_until(lambda: heir.client.info("replication")["slave_repl_offset"] >= offset)
+            victim.kill()
+            wait_until(lambda: has_role(heir, "master"))
+            wait_until(lambda: heir.facts()["cluster_state"] == "ok")
+            numbers: list[str] = []
+            for _ in range(30):
+                if len(numbers) == 2:
+                    break
+                for _, entries in client.xreadgroup("g", "second", {stream: ">"}, block=1000):
+                    numbers += [fields["n"] for _, fields in entries]
+                    client.xack(stream, "g", *(entry for entry, _ in entries))
+            assert numbers == ["left", "late"]
+    finally:
+        cluster.close()
