@@ -29,6 +29,13 @@ PROCESSES = 5
 ROOT = Path(__file__).resolve().parent.parent
 
 
+# Nothing of it falls due in a measurement.
+POLICY = (
+    *("ACK-WAIT", 30_000, "BACKOFF", 1_000, 10_000, "MAX-DELIVERIES", 5, "DEAD-LETTER", "dead"),
+    *("MAX-PENDING", 100_000),
+)
+
+
 class Case(NamedTuple):
     """The bytes sent before each repetition, and those measured, a cycle each."""
 
@@ -89,6 +96,9 @@ def stream_cases() -> Iterator[tuple[str, Case]]:
     ten = request("XREADGROUP", "GROUP", "g", "c", "COUNT", 10, "STREAMS", "s", ">")
     acks = [request("XACK", "s", "g", *(f"{i + n}-1" for n in range(10))) for i in ids[:-10:10]]
     yield "xreadgroup+xack/count 10/p1", Case(filled, [ten + ack for ack in acks], 2 * len(acks))
+    policy = filled + request("XGROUP", "CONFIG", "s", "g", *POLICY)
+    yield "policy/xreadgroup+xack/p1", Case(policy, turns, 1024)
+    yield "policy/xreadgroup+xack/count 10/p1", Case(policy, [ten + a for a in acks], 2 * len(acks))
     few = filled_stream(64)
     yield "xreadgroup/short stream/p1", pipelined([one] * 63, 1, few)
     hundred = request("XREADGROUP", "GROUP", "g", "c", "COUNT", 100, "STREAMS", "s", ">")
