@@ -34,7 +34,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "rillway/pipeline/archive/files/actions.py": "test_table.py, and columns/test_statistics.py",
     "rillway/pipeline/archive/groups.py": "test_trim.py beside it",
     "rillway/pipeline/archive/identity/sources.py": "test_recognition.py beside it",
-    "rillway/pipeline/archive/round_stream.py": "test_archiver.py beside it",
+    "rillway/pipeline/archive/commits.py": "test_archiver.py beside it",
     "rillway/pipeline/archive/pins.py": "test_trim.py beside it, and test_history.py",
     "rillway/pipeline/latency/spark_journal.py": "tests/rillway/pipeline/jvm/test_journal.py",
     "rillway/pipeline/spark/frames.py": "jvm/test_stream_frame.py, jvm/test_oldest_spark.py",

@@ -26,12 +26,11 @@ from functools import partial
 
 from rillway.pipeline.archive.batches import Batch, write_batch
 from rillway.pipeline.archive.columns.batches import EntryUnreadable
-from rillway.pipeline.archive.columns.layouts import LayoutClash, united
+from rillway.pipeline.archive.columns.layouts import LayoutClash
+from rillway.pipeline.archive.commits import Commits
 from rillway.pipeline.archive.engine import Engine, EngineFailed
 from rillway.pipeline.archive.files.parquet_files import ArchivedFile
 from rillway.pipeline.archive.files.periods import day_of
-from rillway.pipeline.archive.files.rows import INT64_MAX
-from rillway.pipeline.archive.identity.epochs import StreamRecord
 from rillway.pipeline.archive.identity.guards import (
     ANCHOR,
     DONE,
@@ -53,10 +52,8 @@ from rillway.pipeline.archive.report.rounds import RoundOutcome, StreamReport
 from rillway.pipeline.archive.round_stream import RoundStream, Step
 from rillway.pipeline.archive.stages import UNFINISHED, Event, Stage, Stages
 from rillway.pipeline.archive.table import (
-    MAX_COMMIT_ATTEMPTS,
     ArchiveError,
     ArchiveTable,
-    CommitConflict,
 )
 from rillway.pipeline.archive.tasks import (
     ArchiveLossPolicy,
@@ -67,7 +64,6 @@ from rillway.pipeline.archive.tasks import (
 from rillway.pipeline.archive.trim import Trimmed, Trimmer, TrimRules, server_time_ms
 from rillway.pipeline.ranges.discovery import StreamMissing, check_there, kinds_of
 from rillway.pipeline.ranges.loss import DataLost
-from rillway.pipeline.ranges.offsets import Position
 from rillway.pipeline.ranges.plan import Planner, backlog
 from rillway.pipeline.wire.cluster import away_of, connect
 from rillway.pipeline.wire.connection import Connection, ConnectionLost, ServerError
@@ -77,13 +73,11 @@ from rillway.pipeline.wire.facts import (
     group_name,
     group_positions,
 )
-from rillway.pipeline.wire.ids import MIN_ID, MS, ms_of
+from rillway.pipeline.wire.ids import MIN_ID
 from rillway.pipeline.wire.places import record_place
 
 # A stream that changes after it was recognised is recognised again.
 MAX_ATTEMPTS = 5
-# In a commit's note.
-MAX_NOTES = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +177,6 @@ class _Round:
         hooks: Hooks,
     ) -> None:
         self._connection = connection
-        self._leases = leases
         self._table = table
         self._engine = engine
         self._settings = settings
@@ -191,6 +184,7 @@ class _Round:
         self._planner = Planner(connection)
         self._guards = Guards(connection)
         self._trimmer = Trimmer(connection, settings.rules)
+        self._commits = Commits(table, leases, hooks.reached)
         names = leases.held
         self._stages = Stages(names)
         self._streams: dict[str, RoundStream] = {}
@@ -305,7 +299,9 @@ class _Round:
                 self._source_is_known |= one.is_proven
                 report.notes += one.notes
                 try:
-                    stream = self._stream(name, before, one, units[name])
+                    stream = RoundStream.recognised(
+                        report, self._policies[name], before, one, units[name]
+                    )
                 except (ArchiveError, DataLost) as error:
                     self._fail({name: error})
                     continue
@@ -331,37 +327,6 @@ class _Round:
             self._fail({name: error})
             return False
         return True
-
-    def _stream(
-        self, name: str, before: StreamRecord | None, found: Recognised, unit: str | None
-    ) -> RoundStream:
-        """Return a recognised stream with the range to archive.
-
-        Raises DataLost if entries are missing after the archived end, and ArchiveError for IDs that
-        Parquet cannot hold.
-        """
-        policy, facts = self._policies[name], found.seen.facts
-        if ms_of(facts.last_id) > INT64_MAX:
-            raise ArchiveError(f"{name}: has IDs of 2^63 ms or more, which Parquet cannot hold")
-        start = found.checked_start(policy, name, facts)
-        record = StreamRecord(found.state, start, unit=unit)
-        if before is not None:
-            record = replace(before, state=found.state, end=start, unit=unit)
-        self.outcome.reports[name].unit = unit or MS
-        return RoundStream(
-            name,
-            self.outcome.reports[name],
-            policy,
-            before,
-            found,
-            record,
-            start,
-            Position(max(facts.last_id, start.id), facts.entries_added),
-            found.anchor,
-            found.is_changed,
-            # If XDEL removed entries in between, the number before a batch is unknown.
-            facts.max_deleted_id <= start.id and (start.id != MIN_ID or not facts.trimmed),
-        )
 
     def _mark(self, streams: Sequence[RoundStream]) -> None:
         """Create or move the markers that are not where archiving continues."""
@@ -435,14 +400,19 @@ class _Round:
     def _steps(self, batch: Batch) -> list[Step]:
         """Return the steps of a batch, except for streams that turn out to have lost entries."""
         batch.check(self._table.store)
-        steps = []
         self._check_markers(batch)
-        for name, reads in batch.reads.items():
-            if self._stages[name] is not Stage.READING:
-                continue
+        reads = {
+            name: found
+            for name, found in batch.reads.items()
+            if self._stages[name] is Stage.READING
+        }
+        needing = [name for name in reads if self._streams[name].needs_facts(reads[name])]
+        facts = all_facts(self._connection, needing)
+        steps = []
+        for name, found in reads.items():
             stream = self._streams[name]
             try:
-                steps.append(stream.step(self._connection, reads))
+                steps.append(stream.step(found, facts.get(name)))
             except DataLost as loss:
                 self._fail({name: loss})
             except LayoutClash as clash:
@@ -468,78 +438,17 @@ class _Round:
     def _commit(self, steps: Sequence[Step], files: Sequence[ArchivedFile]) -> bool:
         """Commit a batch and move the markers; False if one of the streams must be left out.
 
-        Retries after a conflict with a writer that has not archived the same streams. Raises
-        ArchiveError.
+        Raises ArchiveError.
         """
-        by_name = {step.stream.name: step for step in steps}
-        note = self._note(steps)
-        for _ in range(MAX_COMMIT_ATTEMPTS):
-            taken = {name: self._taken(name) for name, s in by_name.items() if self._is_taken(s)}
-            errors = taken or self._leases.check(by_name)
-            if errors:
-                self._fail(errors)
-                return False
-            changed = {name: self._merged(name, step.record) for name, step in by_name.items()}
-            number = self._table.write_state(changed, files)
-            self._hooks.reached("stated")
-            try:
-                self._table.append(number, files, note)
-            except CommitConflict:
-                self.outcome.conflicts += 1
-                self._table.refresh()
-                if not self._is_named(number, files):
-                    continue
-            self._committed(steps, files)
-            return True
-        raise ArchiveError(
-            f"{self._table.store}: gave up after {MAX_COMMIT_ATTEMPTS} attempts to commit: "
-            "others committed first each time"
-        )
-
-    def _is_named(self, number: int, files: Sequence[ArchivedFile]) -> bool:
-        """Return True if a commit that the object store refused was made after all: the client
-        repeats a put whose reply was lost, and then conflicts with itself.
-        """
-        if self._table.state_number == number:
-            return True
-        return self._table.names_any(files)
-
-    def _is_taken(self, step: Step) -> bool:
-        before, now = step.stream.before, self._table.record(step.stream.name)
-        return now is not before and (now is None or not now.is_as_archived_in(before))
-
-    def _taken(self, name: str) -> ArchiveError:
-        return ArchiveError(
-            f"{name}: another archiver has archived it to {self._table.store} meanwhile"
-        )
-
-    def _merged(self, name: str, record: StreamRecord) -> StreamRecord:
-        """Merge in the expiry and the layouts committed meanwhile. Raises ArchiveError."""
-        now = self._table.record(name)
-        if now is None:
-            return record
-        try:
-            layouts = united(now.layouts, record.layouts)
-        except LayoutClash as clash:
-            raise ArchiveError(f"{name}: {clash}: run it again") from None
-        return replace(
-            record,
-            expired_before_ms=now.expired_before_ms,
-            expired=now.expired,
-            layouts=layouts,
-        )
-
-    def _note(self, steps: Sequence[Step]) -> dict[str, str]:
-        """Return the commit's metadata, for people who read the log."""
-        notes = [note for step in steps for note in step.stream.policy.notes]
-        return {
-            "rillway.operation": "archive",
-            "rillway.streams": str(len(steps)),
-            "rillway.entries": str(sum(step.rows for step in steps)),
-        } | ({"rillway.notes": "; ".join(notes[:MAX_NOTES])} if notes else {})
+        if errors := self._commits.commit(steps, files):
+            self._fail(errors)
+            return False
+        self._committed(steps, files)
+        return True
 
     def _committed(self, steps: Sequence[Step], files: Sequence[ArchivedFile]) -> None:
         self.outcome.commits += 1
+        self.outcome.conflicts = self._commits.conflicts
         self.outcome.files += len(files)
         self.outcome.bytes += sum(file.size_bytes for file in files)
         moves = {}

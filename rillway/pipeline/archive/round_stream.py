@@ -1,24 +1,28 @@
-"""A stream in a round of the archiver: what is to be archived of it, and what a batch adds."""
+"""A stream in a round of the archiver: what is to be archived of it, and what a batch adds.
+
+Pure: archiver.py does the I/O. stages.py has the stages of a stream in a round.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from rillway.pipeline.archive.columns.layouts import united
+from rillway.pipeline.archive.files.rows import INT64_MAX
 from rillway.pipeline.archive.identity.epochs import Epoch, StreamRecord
 from rillway.pipeline.archive.identity.guards import MarkerMove
 from rillway.pipeline.archive.identity.recognition import Recognised
 from rillway.pipeline.archive.report.rounds import StreamReport
+from rillway.pipeline.archive.table import ArchiveError
 from rillway.pipeline.archive.tasks import ArchiveLossPolicy, Part, PartRead
 from rillway.pipeline.archive.trim import Archived
 from rillway.pipeline.ranges.anchors import Anchor, extended
 from rillway.pipeline.ranges.loss import check_count
 from rillway.pipeline.ranges.offsets import Position
 from rillway.pipeline.ranges.plan import backlog
-from rillway.pipeline.wire.connection import Connection
-from rillway.pipeline.wire.facts import StreamFacts, read_facts
-from rillway.pipeline.wire.ids import MIN_ID, MS
+from rillway.pipeline.wire.facts import StreamFacts
+from rillway.pipeline.wire.ids import MIN_ID, MS, ms_of
 from rillway.plurals import count_of
 
 
@@ -44,6 +48,43 @@ class RoundStream:
     needs_commit: bool
     counts_are_exact: bool
     counted: int = 0
+
+    @classmethod
+    def recognised(
+        cls,
+        report: StreamReport,
+        policy: ArchiveLossPolicy,
+        before: StreamRecord | None,
+        found: Recognised,
+        unit: str | None,
+    ) -> RoundStream:
+        """Return a recognised stream with the range to archive.
+
+        Raises DataLost if entries are missing after the archived end, and ArchiveError for IDs that
+        Parquet cannot hold.
+        """
+        name, facts = report.stream, found.seen.facts
+        if ms_of(facts.last_id) > INT64_MAX:
+            raise ArchiveError(f"{name}: has IDs of 2^63 ms or more, which Parquet cannot hold")
+        start = found.checked_start(policy, name, facts)
+        record = StreamRecord(found.state, start, unit=unit)
+        if before is not None:
+            record = replace(before, state=found.state, end=start, unit=unit)
+        report.unit = unit or MS
+        return cls(
+            name,
+            report,
+            policy,
+            before,
+            found,
+            record,
+            start,
+            Position(max(facts.last_id, start.id), facts.entries_added),
+            found.anchor,
+            found.is_changed,
+            # If XDEL removed entries in between, the number before a batch is unknown.
+            facts.max_deleted_id <= start.id and (start.id != MIN_ID or not facts.trimmed),
+        )
 
     @property
     def at(self) -> Position:
@@ -105,10 +146,20 @@ class RoundStream:
 
     # -- a batch ----------------------------------------------------------------------------------
 
-    def step(self, connection: Connection, reads: Sequence[PartRead]) -> Step:
-        """Return the stream after a batch. Raises DataLost, LayoutClash."""
+    def needs_facts(self, reads: Sequence[PartRead]) -> bool:
+        """Return True if `step` needs the facts of the stream from after the batch was read."""
+        if reads[-1].end != self.end.id:
+            return self.at.n is not None and self.counts_are_exact
+        is_known = self.start.id == MIN_ID or self.facts.max_deleted_id > self.start.id
+        return not is_known and self._missing(reads) > 0
+
+    def step(self, reads: Sequence[PartRead], facts: StreamFacts | None = None) -> Step:
+        """Return the stream after a batch. Raises DataLost, LayoutClash.
+
+        `facts`: XINFO STREAM from after the batch was read, if it needs them.
+        """
         state, layouts = self.record.state, self.record.layouts
-        anchors, rows = state.anchors, sum(read.rows for read in reads)
+        anchors, rows = state.anchors, rows_of(reads)
         for read in reads:
             layouts = united(layouts, read.layouts)
             anchors = extended(anchors, read.rows, read.anchors)
@@ -116,39 +167,34 @@ class RoundStream:
         end = reads[-1].end
         if end == self.end.id:
             position = self.end
-            self._check_whole(connection, self.counted + rows)
+            self._check_whole(reads, facts or self.facts)
         else:
-            position = Position(end, self._counted(connection, rows))
+            # The number of entries ever added up to `end`, unless XDEL has removed some of them.
+            n = self.at.n
+            is_exact = facts is not None and facts.max_deleted_id <= self.start.id
+            position = Position(end, None if n is None or not is_exact else n + rows)
         state = replace(state, anchors=anchors, source=self.found.seen.source)
         record = replace(self.record, state=state, end=position, layouts=layouts)
         return Step(self, record, rows)
 
-    def _counted(self, connection: Connection, rows: int) -> int | None:
-        """The number of entries ever added up to the end of a batch; None if it is unknown.
+    def _missing(self, reads: Sequence[PartRead]) -> int:
+        """How many more entries were ever added than read by now; 0 if it is unknown."""
+        if self.end.n is None or self.start.n is None:
+            return 0
+        return self.end.n - self.start.n - self.counted - rows_of(reads)
 
-        XDEL may have removed some before they were read, also since the stream was recognised.
-        """
-        n = self.at.n
-        if n is None or not self.counts_are_exact:
-            return None
-        facts = read_facts(connection, self.name)
-        return n + rows if facts.max_deleted_id <= self.start.id else None
-
-    def _check_whole(self, connection: Connection, counted: int) -> None:
+    def _check_whole(self, reads: Sequence[PartRead], facts: StreamFacts) -> None:
         """Compare the number of entries read with the number ever added. Raises DataLost."""
-        start, end = self.start, self.end
-        if end.n is None or start.n is None or counted >= end.n - start.n:
+        if (missing := self._missing(reads)) <= 0:
             return
-        if start.id != MIN_ID:
-            facts = self.facts
-            if facts.max_deleted_id <= start.id:
-                facts = read_facts(connection, self.name)
-            check_count(self.policy, self.name, start, end, counted, facts)
-        else:
+        if self.start.id == MIN_ID:
             self.policy.unclear(
-                f"{self.name}: {count_of(end.n - counted, 'entry')} had been trimmed or deleted "
+                f"{self.name}: {count_of(missing, 'entry')} had been trimmed or deleted "
                 "before the first round"
             )
+        else:
+            counted = self.counted + rows_of(reads)
+            check_count(self.policy, self.name, self.start, self.end, counted, facts)
 
     def committed(self, step: Step, known: StreamRecord | None, marker: str) -> MarkerMove | None:
         """Update the stream after a commit. Returns the move of the marker that follows, if any.
@@ -167,6 +213,11 @@ class RoundStream:
         old, last = self.anchor, step.record.state.anchors[0] if step.rows else self.anchor
         self.anchor = last
         return MarkerMove(marker, before.end.id, last, end.id, end.n, old, before.end.id)
+
+
+def rows_of(reads: Iterable[PartRead]) -> int:
+    """Return the number of entries that were read."""
+    return sum(read.rows for read in reads)
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,7 @@ from rillway.pipeline.archive.files.log_files import (
     keep_checkpoint,
     log_damaged,
     no_archive_sentence,
+    sync_log,
 )
 from rillway.pipeline.archive.files.parquet_files import (
     DATE,
@@ -51,7 +52,6 @@ from rillway.pipeline.archive.files.store import (
     failure,
     os_sentence,
     store_of,
-    sync,
 )
 from rillway.pipeline.archive.files.store import first_line as first_line
 from rillway.pipeline.archive.identity.epochs import (
@@ -595,20 +595,3 @@ def _line(state: StreamState, epoch: int, first: int, last: int) -> list[Segment
         Segment(number, first, min(last, until)) for number, until in line_of(state.epochs, epoch)
     ]
     return [part for part in parts if not part.is_empty]
-
-
-def sync_log(store: Store, version: int) -> None:
-    """Sync a version of the log: a trim must not rely on a commit that a power cut can undo.
-
-    Its checkpoint and the pointer to that are synced as well, if there are any.
-    """
-    root = store.folder
-    if root is None:
-        return
-    log = root / LOG_FOLDER
-    names = f"{version:020d}.json", f"{version:020d}.checkpoint.parquet", "_last_checkpoint"
-    for name in names:
-        if (log / name).is_file():
-            sync(log / name)
-    sync(log)
-    sync(root)

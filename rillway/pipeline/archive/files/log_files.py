@@ -27,6 +27,7 @@ from rillway.pipeline.archive.files.store import (
     check_answered,
     first_line,
     reason_of,
+    sync,
 )
 from rillway.pipeline.wire.places import LOG_FOLDER
 from rillway.plurals import count_of
@@ -323,3 +324,17 @@ def _owner(path: Path) -> str:
     except (OSError, KeyError):
         return ""
     return f": it belongs to {names[0]}, and this is {names[1]}" if names[0] != names[1] else ""
+
+
+def sync_log(store: Store, version: int) -> None:
+    """Sync a version of the log: a trim must not rely on a commit that a power cut can undo.
+
+    Its checkpoint and the pointer to that are synced as well, if there are any.
+    """
+    if store.folder is None:
+        return
+    for path in (version_path(version), checkpoint_path(version), LAST_CHECKPOINT):
+        if (store.folder / path).is_file():
+            sync(store.folder / path)
+    sync(store.folder / LOG_FOLDER)
+    sync(store.folder)

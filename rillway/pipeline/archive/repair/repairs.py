@@ -30,6 +30,7 @@ from rillway.pipeline.archive.files.log_files import (
     kept_path,
     read_log,
     read_version,
+    sync_log,
     version_path,
 )
 from rillway.pipeline.archive.files.parquet_files import ArchivedFile
@@ -50,7 +51,6 @@ from rillway.pipeline.archive.table import (
     CommitConflict,
     first_line,
     open_delta,
-    sync_log,
 )
 from rillway.plurals import count_of
 
