@@ -20,13 +20,12 @@ import cython
 from commands.core import notifications
 from commands.core.client import Client
 from commands.core.registry import DENYOOM, FAST, WRITE, command, one_key, propagate_carried
-from commands.core.services import Services
 from commands.streams.delete import POLICIES
 from commands.streams.idempotence import Idempotency, new_stream, parse_idempotency, remember
 from commands.streams.ids import id_bulk, parse_strict
 from commands.streams.policies.retention import appended
 from commands.streams.policies.schedule import Later, add_later, parse_later
-from commands.streams.trim import Trim, TrimOptions
+from commands.streams.trim import Trim, TrimOptions, serve_waiters_first
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
@@ -324,17 +323,6 @@ def append_entry(
     if stream.policy is not None:
         appended(client, key, stream)
     return reply
-
-
-def serve_waiters_first(client: Client, key: bytes) -> None:
-    """Serve blocked readers before a trim removes entries that they wait for.
-
-    XADD does not serve them otherwise before it runs, so that several XADDs of one cycle reach a
-    reader as one reply. Redis serves them after every command, but not within a transaction.
-    """
-    watched = (client.db.index, key)
-    if watched in client.instance.ready_keys.signalled and not client.deny_blocking:
-        client.instance.feature(Services).runner.serve_ready_keys()
 
 
 # -- the ID ------------------------------------------------------------------------------------

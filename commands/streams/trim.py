@@ -22,6 +22,7 @@ from commands.core import notifications
 from commands.core.arguments import parse_int
 from commands.core.client import Client
 from commands.core.registry import WRITE, command, one_key, propagate_carried
+from commands.core.services import Services
 from commands.streams.delete import POLICIES
 from commands.streams.groups.delivery import group_changed, propagate_removals
 from commands.streams.ids import parse_strict
@@ -259,10 +260,10 @@ def xtrim(client: Client, request: Request) -> bytes:
     options = TrimOptions()
     position = 2
     while position < len(argv):
-        behind = options.take(argv, position)
-        if behind == position:
+        after = options.take(argv, position)
+        if after == position:
             raise ReplyError(errors.SYNTAX)
-        position = behind
+        position = after
     trim = options.finish(
         client.instance.config.stream_node_max_entries, required=True, is_replay=client.replays
     )
@@ -273,16 +274,33 @@ def xtrim(client: Client, request: Request) -> bytes:
     if stream is None:
         return replies.ZERO
     removed = trim.apply(stream, client)
-    if removed:
-        client.notify(notifications.STREAM, b"xtrim", key)
-        client.modified(key, removed)
-        if stream.policy is not None:
-            note(client, key, stream)
-    if trim.traces.dropped:
-        group_changed(client, key)
+    is_changed = trimmed(client, key, trim, removed)
+    if removed and stream.policy is not None:
+        note(client, key, stream)
     if POLICIES.keys().isdisjoint(map(bytes.upper, argv)):
         if removed:
             client.propagate(*trim.exact_form(argv, stream))
-    elif removed or trim.traces.dropped:
+    elif is_changed:
         trim.propagate(client, key, stream)
     return replies.integer(removed)
+
+
+def trimmed(client: Client, key: bytes, trim: Trim, removed: int) -> bool:
+    """Announce a trim that has run: its event, and the change. Returns False if nothing changed."""
+    if removed:
+        client.notify(notifications.STREAM, b"xtrim", key)
+        client.modified(key, removed)
+    if trim.traces.dropped:
+        group_changed(client, key)
+    return bool(removed or trim.traces.dropped)
+
+
+def serve_waiters_first(client: Client, key: bytes) -> None:
+    """Serve blocked readers before a trim removes entries that they wait for.
+
+    XADD does not serve them otherwise before it runs, so that several XADDs of one cycle reach a
+    reader as one reply. Redis serves them after every command, but not within a transaction.
+    """
+    watched = (client.db.index, key)
+    if watched in client.instance.ready_keys.signalled and not client.deny_blocking:
+        client.instance.feature(Services).runner.serve_ready_keys()

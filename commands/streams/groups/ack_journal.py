@@ -21,9 +21,8 @@ from commands.streams.add import (
     append_entry,
     automatic_id,
     created_stream,
-    serve_waiters_first,
 )
-from commands.streams.trim import Trim, default_limit
+from commands.streams.trim import Trim, default_limit, serve_waiters_first
 from protocol.request import Request
 from storage.entries.entry import encode_fields
 from storage.entries.entry_id import MAX_ID, EntryID, format_id

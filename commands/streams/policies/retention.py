@@ -18,7 +18,6 @@ or, if they come later, never too old. After a jump of the clock nothing is too 
 
 from __future__ import annotations
 
-from commands.core import notifications
 from commands.core.arguments import parse_int
 from commands.core.blocked_clients import BlockedClients
 from commands.core.client import Client
@@ -27,7 +26,7 @@ from commands.streams.lookup import report_damage
 from commands.streams.policies.carrier import propagate_row
 from commands.streams.policies.report import STREAM_FIELDS, Fields
 from commands.streams.policies.timer import FEATURES, PolicyTimer, Turn
-from commands.streams.trim import Trim
+from commands.streams.trim import Trim, serve_waiters_first, trimmed
 from protocol import errors
 from protocol.errors import ReplyError
 from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID, id_ms
@@ -270,7 +269,7 @@ def _trim(
     passed_over: list[Group],
 ) -> int:
     """Remove the entries below an ID; the number removed."""
-    client.instance.feature(PolicyTimer).serve_readers()
+    serve_waiters_first(client, key)
     _count_passed_over(client, key, stream, retention, bound, passed_over)
     deletes = retention.references is References.DELETE
     is_all = bound > MAX_ID  # which is no ID
@@ -284,13 +283,9 @@ def _trim(
         references=References.DELETE if deletes else References.KEEP,
     )
     removed = trim.apply(stream, client)
-    if removed:
-        retention.removed += removed
-        client.notify(notifications.STREAM, b"xtrim", key)
-        client.modified(key, removed)
+    retention.removed += removed
+    if trimmed(client, key, trim, removed):
         trim.propagate(client, key, stream)
-        if trim.traces.dropped:
-            group_changed(client, key)
     return removed
 
 

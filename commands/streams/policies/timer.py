@@ -36,7 +36,6 @@ from typing import Protocol
 from commands.core.client import Client
 from commands.core.gates import GATE_BUSY, GATE_LOADING, KEEPING_GATES
 from commands.core.instance import STORED, Instance
-from commands.core.services import Services
 from protocol.records import entity
 from storage.keyspace.database import Database
 from storage.stream import Stream
@@ -335,11 +334,6 @@ class PolicyTimer:
         text = "".join(traceback.format_exception(error))
         self._instance.host.log("warning", f"The policies of stream '{name}' have failed: {text}")
         self._arm(place, self.now_ms + RETRY_MS)
-
-    def serve_readers(self) -> None:
-        """Serve blocked readers before entries that they wait for are removed."""
-        if self._instance.ready_keys.signalled:
-            self._instance.feature(Services).runner.serve_ready_keys()
 
 
 def _note_stored(instance: Instance, db: Database, key: bytes, stream: Stream) -> None:
