@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import parse_qs, urlencode
@@ -32,9 +32,12 @@ from rillway.console.formats import from_path, to_path, to_text
 from rillway.console.history import SPANS
 from rillway.console.login import COOKIE, SESSION_SECONDS
 from rillway.console.security import is_same_origin
+from rillway.console.watch import Watch
 from rillway.dead_letter import CONSUMER, DELIVERIES, ERROR, GROUP, ID, NAMES, STREAM
 from rillway.plurals import count_of
+from rillway.sampler.figures import PolicyValue
 from rillway.sampler.replies import as_map
+from rillway.sampler.waits import policy_figures
 
 Page: TypeAlias = Callable[[Call], Awaitable[Response]]
 
@@ -193,6 +196,7 @@ async def stream(call: Call) -> Response:
     shown = view.show(watch)
     shown["texts"].setdefault("length", formats.count(facts[b"length"]))
     shown["texts"].setdefault("groups-count", str(facts[b"groups"]))
+    shown["texts"].setdefault("delayed", "")
     for text in ("stream-memory", "in", "out", "first", "last"):
         shown["texts"].setdefault(text, formats.UNKNOWN)
     values = await TAB_VALUES[tab](call, facts, shown)
@@ -238,13 +242,14 @@ async def entries_tab(call: Call, facts: dict[bytes, Any], shown: views.Shown) -
 
 
 async def groups_tab(call: Call, _: dict[bytes, Any], shown: views.Shown) -> dict[str, Any]:
+    watch = await call.watch()
     if not shown["tables"].get("groups"):
-        watch = await call.watch()
         found = await read_groups(call.link, call.db, call.key)
         shown["tables"]["groups"] = [
             views.group_row(watch, call.db, call.key, group) for group in found
         ]
-    return {}
+    known = watch.stream(call.key)
+    return {"has_policies": any(group.policy for group in (known and known.groups) or ())}
 
 
 async def dead_tab(call: Call, _: dict[bytes, Any], shown: views.Shown) -> dict[str, Any]:
@@ -278,15 +283,22 @@ def dead_row(db: int, dead: bytes, entry: Entry) -> views.Row:
 
 async def facts_tab(call: Call, facts: dict[bytes, Any], _: views.Shown) -> dict[str, Any]:
     """Show XINFO STREAM without first and last entry, and the policy."""
-    policy = await read_policy(call.link, call.db, call.key)
+    watch = await call.watch()
     return {
-        "policy": policy,
+        "policy": await policy_of(call, watch, call.key),
         "facts": {
             name.decode(): to_text(value) if isinstance(value, bytes) else str(value)
             for name, value in facts.items()
             if name not in (b"first-entry", b"last-entry")
         },
     }
+
+
+async def policy_of(call: Call, watch: Watch, *names: bytes) -> dict[str, PolicyValue]:
+    """Return the policy of a stream or a group; a server that has none is not asked again."""
+    if watch.sampler.has_policies is False:
+        return {}
+    return await read_policy(call.link, call.db, *names)
 
 
 TAB_VALUES = {
@@ -338,11 +350,15 @@ async def group(call: Call) -> Response:
         after=call.id("after"), consumer=owner, limit=limit,
     )  # fmt: skip
     shown = views.GroupView(name=call.key, group=call.group).show(watch)
-    shown["texts"] |= views.group_texts(chosen) | {
+    policy = await policy_of(call, watch, call.key, call.group)
+    chosen = replace(chosen, **policy_figures(policy, chosen.lag))
+    shown["texts"] |= views.group_texts(chosen, watch.sampler.time_ms) | {
         name: text for name, text in shown["texts"].items() if name == "out"
     }
     shown["tables"].setdefault("consumers", views.consumer_rows(consumers))
-    shown["tables"]["pending"] = [views.pending_row(call.db, call.key, one) for one in pending]
+    shown["tables"]["pending"] = [
+        views.pending_row(call.db, call.key, one, policy) for one in pending
+    ]
     samples = watch.history.samples((call.key, call.group), call.span())
     name, group_name = to_path(call.key), to_path(call.group)
     kept = {"consumer": call.text("consumer")} if owner is not None else {}
@@ -363,6 +379,7 @@ async def group(call: Call) -> Response:
         owner=None if owner is None else views.short(owner),
         samples=[sample_cells(one) for one in samples[-TABLE_ROWS:][::-1]],
         following=following,
+        policy=policy,
         dead_name=views.short(call.console.settings.dead_letters_of(call.key)),
     )
 

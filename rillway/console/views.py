@@ -7,7 +7,7 @@ only sets these texts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
@@ -24,6 +24,8 @@ from rillway.sampler import (
     SlowRequest,
     StreamFigures,
 )
+from rillway.sampler.figures import PolicyValue
+from rillway.sampler.waits import entry_wait, waits_text
 
 Row: TypeAlias = dict[str, Any]
 Shown: TypeAlias = dict[str, Any]
@@ -156,6 +158,7 @@ def group_row(watch: Watch, db: int, stream: bytes, group: GroupFigures) -> Row:
             "out": formats.rate(group.out_per_s),
             "consumers": f"{group.consumer_count}{dead}",
             "last": group.last_delivered_id,
+            "waits": waits_text(group, watch.sampler.time_ms),
         },
     }
 
@@ -204,7 +207,9 @@ def consumer_row(consumer: ConsumerFigures) -> Row:
     }
 
 
-def pending_row(db: int, key: bytes, entry: Pending) -> Row:
+def pending_row(
+    db: int, key: bytes, entry: Pending, policy: Mapping[str, PolicyValue] | None = None
+) -> Row:
     return {
         "key": entry.id,
         "href": f"{stream_path(db, key)}/e/{entry.id}",
@@ -215,6 +220,7 @@ def pending_row(db: int, key: bytes, entry: Pending) -> Row:
             "consumer": short(entry.consumer) if entry.idle_ms is not None else "(given back)",
             "idle": formats.duration(entry.idle_ms),
             "deliveries": str(entry.deliveries),
+            "waits": entry_wait(policy, entry.idle_ms, entry.deliveries),
         },
     }
 
@@ -385,6 +391,7 @@ def stream_texts(stream: StreamFigures) -> dict[str, str]:
         "out": formats.rate(stream.out_per_s),
         "first": id_time(stream.first_id) if stream.first_id else formats.UNKNOWN,
         "last": id_time(stream.last_id) if stream.last_id else formats.UNKNOWN,
+        "delayed": "" if not stream.scheduled else f"{formats.count(stream.scheduled)} delayed",
         "groups-count": formats.UNKNOWN if stream.groups is None else str(len(stream.groups)),
     }
 
@@ -400,7 +407,10 @@ class GroupView(BaseView):
         group = watch.group(self.name, self.group)
         if group is None:
             return {"texts": header(watch), "tables": {}}
-        shown: Shown = {"texts": header(watch) | group_texts(group), "tables": {}}
+        shown: Shown = {
+            "texts": header(watch) | group_texts(group, watch.sampler.time_ms),
+            "tables": {},
+        }
         if group.consumers is not None:
             shown["tables"]["consumers"] = consumer_rows(group.consumers)
         samples = watch.history.samples((self.name, self.group))
@@ -410,7 +420,7 @@ class GroupView(BaseView):
         return shown
 
 
-def group_texts(group: GroupFigures) -> dict[str, str]:
+def group_texts(group: GroupFigures, now_ms: int) -> dict[str, str]:
     return {
         **group_cells(group.lag, group.pending, group.oldest_ms),
         "out": formats.rate(group.out_per_s),
@@ -420,6 +430,11 @@ def group_texts(group: GroupFigures) -> dict[str, str]:
             else ""
         ),
         "last-delivered": group.last_delivered_id,
+        "due": formats.count(group.due),
+        "delayed": formats.count(group.delayed),
+        "dead-letters": formats.count(group.dead_letters),
+        "held": "held back" if group.held else "",
+        "waits": waits_text(group, now_ms),
     }
 
 

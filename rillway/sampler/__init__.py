@@ -34,6 +34,9 @@ nothing that writes.
 budget.py. A client that needs figures of one moment (`--once`, `lag`) gives it a larger share,
 and calls `sampler.begin_round()`, then drives it until `sampler.round_done`.
 
+Of policies (Rillway's own), one request is sent; a server that does not know it, or refuses it, is
+not asked again on this connection.
+
 **What is unknown is None**, in as_json null: lag and entries-read before Redis 7.0, memory that was
 not asked for yet, the consumers of a group with nothing pending unless it is opened. A lag that
 the server does not know is never 0.
@@ -42,6 +45,7 @@ the server does not know is never 0.
 `sampler`    the requests, and when
 `visit`      the requests about one stream
 `groups`     rates, dead consumers and moved entries, from two samples of a group
+`waits`      what the entries of a group wait for, by its policy
 `facts`      the server's own figures: INFO, clients, slow log, latency
 `replies`    replies as values
 `budget`     how long to wait after each batch

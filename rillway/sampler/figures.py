@@ -6,15 +6,17 @@ Names are bytes, as the server has them; times are Unix ms of the server's clock
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from rillway.json_bytes import to_json
 
 # IDs that are times: from September 2001 until an hour from now.
 LEAST_TIME_MS = 10**12
 FUTURE_MS = 3_600_000
+
+PolicyValue: TypeAlias = "str | int | list[int]"
 
 
 class Figures:
@@ -60,7 +62,11 @@ class Move(Figures):
 class GroupFigures(Figures):
     """A group. `oldest_ms`: age of the lowest pending ID; None without one, or if it is no time.
 
-    `consumers` is None unless they were requested; `consumer_count` is always known.
+    `consumers` is None unless they were requested; `consumer_count` is always known. What follows
+    it is None in a group without a delivery policy, and where the server has none: entries that the
+    next reads get again (`due`), that wait for a back-off or a delay (`delayed`), whether a bound
+    keeps new entries back (`held`), and entries that the server moved to the dead letters.
+    `waits_for`: what entries wait for, in the order of waits.py, and how many; None is unknown.
     """
 
     name: bytes
@@ -75,6 +81,13 @@ class GroupFigures(Figures):
     dead_count: int | None = None
     consumers: tuple[ConsumerFigures, ...] | None = None
     moves: tuple[Move, ...] = ()
+    due: int | None = None
+    delayed: int | None = None
+    held: bool | None = None
+    dead_letters: int | None = None
+    next_due_ms: int | None = None
+    waits_for: Mapping[str, int | None] = field(default_factory=dict)
+    policy: Mapping[str, PolicyValue] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +95,8 @@ class StreamFigures(Figures):
     """A stream at `time_ms`. Lag, pending and oldest are those of its worst group.
 
     `in_is_estimate`: derived from XLEN, because the server does not count added entries (before
-    7.0), or the entries are too large to request. `groups` is None until they were read, and before
-    5.0.
+    7.0), or the entries are too large to request. `scheduled`: entries that are added later (XADD
+    DELAY), None where the server has none. `groups` is None until they were read, and before 5.0.
     """
 
     db: int
@@ -100,13 +113,40 @@ class StreamFigures(Figures):
     lag: int | None = None
     pending: int | None = None
     oldest_ms: int | None = None
-    policy: Mapping[str, str | int] | None = None
+    scheduled: int | None = None
+    next_scheduled_ms: int | None = None
+    policy: Mapping[str, PolicyValue] | None = None
     groups: tuple[GroupFigures, ...] | None = None
 
     @property
     def dead_count(self) -> int:
         """The number of known dead consumers in all groups."""
         return sum(group.dead_count or 0 for group in self.groups or ())
+
+    @property
+    def due(self) -> int | None:
+        """The number of entries that are due in all groups; None without a policy."""
+        return _sum(group.due for group in self.groups or ())
+
+    @property
+    def delayed(self) -> int | None:
+        """The number of scheduled entries, and of delayed ones in all groups."""
+        return _sum([self.scheduled, *(group.delayed for group in self.groups or ())])
+
+    @property
+    def dead_letters(self) -> int | None:
+        """The number of entries that the server moved to the dead letters, in all groups."""
+        return _sum(group.dead_letters for group in self.groups or ())
+
+    @property
+    def is_held(self) -> bool:
+        """True if a bound keeps new entries from one of the groups."""
+        return any(group.held for group in self.groups or ())
+
+
+def _sum(numbers: Iterable[int | None]) -> int | None:
+    known = [number for number in numbers if number is not None]
+    return sum(known) if known else None
 
 
 @dataclass(frozen=True, slots=True)

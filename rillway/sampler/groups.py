@@ -15,8 +15,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from rillway.sampler.figures import ConsumerFigures, GroupFigures, Move, age_ms
-from rillway.sampler.replies import Reply, as_map, as_text, is_error, known_lag, optional_text
+from rillway.sampler.figures import ConsumerFigures, GroupFigures, Move, PolicyValue, age_ms
+from rillway.sampler.replies import (
+    Reply,
+    as_map,
+    as_text,
+    is_error,
+    known_lag,
+    optional_text,
+    text_map,
+)
+from rillway.sampler.waits import policy_figures
 
 MOVES_KEPT_MS = 60_000
 
@@ -43,18 +52,19 @@ def group_figures(
     info: dict[bytes, Reply],
     pending: Reply,
     consumers: Reply,
+    policy: Reply,
     before: GroupFigures | None,
     interval: Interval,
     dead_after_ms: int,
 ) -> GroupFigures:
-    """Return a group's figures. `pending`, `consumers`: replies, None if not requested."""
+    """Return a group's figures. `pending`, `consumers`, `policy`: None if not requested."""
     oldest_id = None
     if pending is not None and not is_error(pending) and pending[0]:
         oldest_id = optional_text(pending[1])
-    entries_read = info.get(b"entries-read")
+    entries_read, lag = info.get(b"entries-read"), known_lag(info)
     group = GroupFigures(
         name=info[b"name"],
-        lag=known_lag(info),
+        lag=lag,
         pending=info[b"pending"],
         entries_read=entries_read,
         last_delivered_id=as_text(info[b"last-delivered-id"]),
@@ -62,10 +72,16 @@ def group_figures(
         oldest_ms=age_ms(oldest_id, interval.time_ms),
         out_per_s=interval.rate(before.entries_read if before else None, entries_read),
         consumer_count=info[b"consumers"],
+        **policy_figures(known_policy(policy), lag),
     )
     if consumers is None or is_error(consumers):
         return group
     return with_consumers(group, map(consumer_figures, consumers), before, interval, dead_after_ms)
+
+
+def known_policy(reply: Reply) -> dict[str, PolicyValue] | None:
+    """Return the reply to XINFO POLICY as a map; None if it is unknown."""
+    return None if reply is None or is_error(reply) else text_map(reply)
 
 
 def with_consumers(

@@ -25,6 +25,11 @@ def is_forbidden(error: Reply) -> bool:
     return "NOPERM" in text or "permission" in text
 
 
+def has_no_policies(reply: Reply) -> bool:
+    """Return True if the server does not know XINFO POLICY, or this user may not send it."""
+    return is_error(reply) and is_refusal(reply) and "access" not in str(reply)
+
+
 def is_missing(error: Reply) -> bool:
     """Return True if the key was deleted, or has another type now."""
     return "no such key" in str(error) or "WRONGTYPE" in str(error)
@@ -46,10 +51,10 @@ def known_lag(info: dict[bytes, Reply]) -> int | None:
     return None if lag is None or lag < 0 else lag
 
 
-def text_map(reply: Reply) -> dict[str, str | int]:
-    """Return a map of texts and numbers."""
+def text_map(reply: Reply) -> dict[str, str | int | list[int]]:
+    """Return a map of texts, numbers, and lists of numbers."""
     return {
-        as_text(name): value if isinstance(value, int) else as_text(value)
+        as_text(name): value if isinstance(value, int | list) else as_text(value)
         for name, value in as_map(reply).items()
     }
 

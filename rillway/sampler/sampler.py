@@ -106,6 +106,9 @@ class Sampler:
         self._scans_types = True
         self._scan_s = NEVER
         self._has_begun = False
+        # Whether the server has XINFO POLICY for this user; None until one was asked about.
+        self._has_policies: bool | None = None
+        self._is_probing = False
         self._queue: deque[Asked] = deque()
         self._visits: list[Visit] = []
         self._sent: list[Asked] | None = None
@@ -123,6 +126,11 @@ class Sampler:
     def known_streams(self) -> int:
         """The number of streams found, including those not read yet."""
         return len(self._tracked)
+
+    @property
+    def has_policies(self) -> bool | None:
+        """Whether the server has policies that this user may see; None if that is unknown."""
+        return self._has_policies
 
     def as_json(self) -> dict[str, Any]:
         """Return `{"time_ms": ..., "server": {...}, "streams": [...]}`; unknown is None."""
@@ -180,6 +188,7 @@ class Sampler:
         self._queue.clear()
         self._visits.clear()
         self._sent = None
+        self._has_policies, self._is_probing = None, False
         for one in self._tracked.values():
             one.is_underway = False
         self.budget.reset()
@@ -290,8 +299,10 @@ class Sampler:
     def _visit(self, one: Tracked, now_s: float) -> None:
         wants_memory = self._memory and now_s >= one.memory_s + MEMORY_EVERY_S
         is_opened = self._every_consumer or one.name in self._opened
-        policy = one.name in self._opened and self.server.product == "Rillway"
-        wishes = Wishes(is_opened, wants_memory, policy, one.is_large)
+        # Until the server has answered one request about policies, no other is sent.
+        asks_policy = self._has_policies or (self._has_policies is None and not self._is_probing)
+        self._is_probing = self._is_probing or asks_policy
+        wishes = Wishes(is_opened, wants_memory, asks_policy, one.is_large)
         one.visited_s = now_s
         one.round = self._round
         one.is_underway = True
@@ -305,9 +316,15 @@ class Sampler:
         """Finish streams with all their replies; add requests for new groups."""
         underway = []
         for visit in self._visits:
+            found = visit.finds_policies
+            if found is not None:
+                self._has_policies = found
+            elif visit.wishes.policy and not visit.is_waiting:
+                self._is_probing = False
+        for visit in self._visits:
             visit.note_time(self.time_ms)
             if not visit.is_waiting and not visit.error:
-                self._queue.extend(visit.follow_up())
+                self._queue.extend(visit.follow_up(has_policies=self._has_policies))
             if visit.is_waiting:
                 underway.append(visit)
             else:

@@ -6,19 +6,23 @@ is unknown if a counter is unknown or decreased (the stream was created again, X
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from rillway.sampler.figures import ConsumerFigures, StreamFigures
+from rillway.sampler.figures import ConsumerFigures, GroupFigures, StreamFigures
 from rillway.sampler.groups import Interval
 from rillway.sampler.replies import as_text
+from rillway.sampler.waits import schedule_text, waits_text
 
 RECENT_SAMPLES = 10
 
 
 @dataclass(frozen=True, slots=True)
 class GroupSample:
-    """A group at `time_ms` of the server's clock, with its stream's position. None is unknown."""
+    """A group at `time_ms` of the server's clock, with its stream's position. None is unknown.
+
+    `waits`: sentences about what entries wait for, scheduled ones included.
+    """
 
     stream: str
     group: str
@@ -32,6 +36,13 @@ class GroupSample:
     stream_last_id: str | None
     oldest_ms: int | None = None
     consumers: tuple[ConsumerFigures, ...] = ()
+    due: int | None = None
+    delayed: int | None = None
+    held: bool | None = None
+    dead_letters: int | None = None
+    stream_scheduled: int | None = None
+    waits: tuple[str, ...] = ()
+    waits_for: Mapping[str, int | None] = field(default_factory=dict)
 
 
 def group_samples(streams: Iterable[StreamFigures]) -> Iterator[GroupSample]:
@@ -51,7 +62,20 @@ def group_samples(streams: Iterable[StreamFigures]) -> Iterator[GroupSample]:
                 stream_last_id=stream.last_id,
                 oldest_ms=group.oldest_ms,
                 consumers=group.consumers or (),
+                due=group.due,
+                delayed=group.delayed,
+                held=group.held,
+                dead_letters=group.dead_letters,
+                stream_scheduled=stream.scheduled,
+                waits=waits_sentences(stream, group),
+                waits_for=group.waits_for,
             )
+
+
+def waits_sentences(stream: StreamFigures, group: GroupFigures) -> tuple[str, ...]:
+    """Return what the entries of a group wait for, and those that its stream has scheduled."""
+    texts = waits_text(group, stream.time_ms), schedule_text(stream, stream.time_ms)
+    return tuple(filter(None, texts))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,8 @@
 
 They are XINFO STREAM and GROUPS; XPENDING and XINFO CONSUMERS for each group with pending entries,
 or for all groups of an opened stream. Known groups are in the same batch, so that the figures are
-consistent; new ones follow in a second batch.
+consistent; new ones follow in a second batch. Where the server has policies, XINFO POLICY is asked
+about the stream, and about its groups if one of them has a policy.
 
 XINFO STREAM returns the first and the last entry. If they are large, XLEN replaces it from then on.
 """
@@ -14,28 +15,34 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from rillway.sampler.figures import GroupFigures, StreamFigures
-from rillway.sampler.groups import Interval, group_figures
+from rillway.sampler.figures import GroupFigures, PolicyValue, StreamFigures
+from rillway.sampler.groups import Interval, group_figures, known_policy
 from rillway.sampler.replies import (
     Reply,
     Words,
     as_map,
     as_text,
     entry_bytes,
+    has_no_policies,
     is_error,
     is_missing,
     optional_text,
-    text_map,
 )
+from rillway.sampler.waits import scheduled_figures
 
 MOST_ENTRY_BYTES = 1 << 16
 # XPENDING's summary and XINFO CONSUMERS take the server time for each consumer.
 MOST_CONSUMERS = 1000
+# New groups and the stream's policy; then policies of groups.
+MOST_FOLLOW_UPS = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """The wanted figures besides those of the stream and its groups."""
+    """The wanted figures besides those of the stream and its groups.
+
+    `policy`: asked for at once; otherwise in the second batch, if the server has policies then.
+    """
 
     is_opened: bool = False
     memory: bool = False
@@ -59,7 +66,7 @@ class Visit:
         self.error: Exception | None = None
         self._before = before
         self._open = 0
-        self._has_followed_up = False
+        self._follow_ups = 0
         self._replies: dict[str, Reply] = {}
         self._of_groups: dict[bytes, dict[str, Reply]] = {}
 
@@ -77,17 +84,28 @@ class Visit:
             asked.append(self._ask("policy", ("XINFO", "POLICY", self.name)))
         for group in (self._before and self._before.groups) or ():
             asked += self._ask_about(group.name, group.pending, group.consumer_count)
+            if self.wishes.policy and group.policy:
+                asked.append(self._ask_policy(group.name))
         return asked
 
-    def follow_up(self) -> list[Asked]:
-        """Return requests about new groups; none the second time."""
-        if self._has_followed_up:
+    def follow_up(self, *, has_policies: bool | None = None) -> list[Asked]:
+        """Return requests about new groups and policies; none after those.
+
+        `has_policies`: whether the server has some, None if that is unknown.
+        """
+        if self._follow_ups == MOST_FOLLOW_UPS:
             return []
-        self._has_followed_up = True
+        self._follow_ups += 1
         asked = []
+        if has_policies and "policy" not in self._replies:
+            asked.append(self._ask("policy", ("XINFO", "POLICY", self.name)))
+        has_group_policies = bool((self._policy() or {}).get("groups-with-policy"))
         for info in self._groups or ():
-            if info[b"name"] not in self._of_groups:
-                asked += self._ask_about(info[b"name"], info[b"pending"], info[b"consumers"])
+            name = info[b"name"]
+            if "pending" not in self._of_groups.get(name, {}):
+                asked += self._ask_about(name, info[b"pending"], info[b"consumers"])
+            if has_group_policies and "policy" not in self._of_groups.get(name, {}):
+                asked.append(self._ask_policy(name))
         return asked
 
     @property
@@ -103,11 +121,15 @@ class Visit:
     def _ask_about(self, group: bytes, pending: int, consumers: int) -> list[Asked]:
         if consumers > MOST_CONSUMERS or not (pending or self.wishes.is_opened):
             return []
-        found = self._of_groups[group] = {}
+        found = self._of_groups.setdefault(group, {})
         return [
             self._ask("pending", ("XPENDING", self.name, group), found),
             self._ask("consumers", ("XINFO", "CONSUMERS", self.name, group), found),
         ]
+
+    def _ask_policy(self, group: bytes) -> Asked:
+        found = self._of_groups.setdefault(group, {})
+        return self._ask("policy", ("XINFO", "POLICY", self.name, group), found)
 
     def _ask(self, what: str, words: Words, where: dict[str, Reply] | None = None) -> Asked:
         self._open += 1
@@ -126,6 +148,14 @@ class Visit:
         """Return True if the stream does not exist."""
         groups = self._replies["groups"]
         return is_missing(self.error) or (is_error(groups) and is_missing(groups))
+
+    @property
+    def finds_policies(self) -> bool | None:
+        """Return whether the server has policies, by its reply; None if it was not asked."""
+        reply = self._replies.get("policy")
+        if reply is None or has_no_policies(reply):
+            return None if reply is None else False
+        return True if not is_error(reply) or is_missing(reply) else None
 
     @property
     def is_large(self) -> bool:
@@ -156,6 +186,7 @@ class Visit:
                     group,
                     self._of_groups.get(group[b"name"], {}).get("pending"),
                     self._of_groups.get(group[b"name"], {}).get("consumers"),
+                    self._of_groups.get(group[b"name"], {}).get("policy"),
                     known.get(group[b"name"]),
                     interval,
                     dead_after_ms,
@@ -176,6 +207,7 @@ class Visit:
             in_per_s=self._in_per_s(added, info[b"length"], interval),
             in_is_estimate=added is None,
             policy=self._policy(),
+            **scheduled_figures(self._policy()),
             **of_the_worst(groups),
             groups=groups,
         )
@@ -194,11 +226,8 @@ class Visit:
             return self._before.memory_bytes if self._before else None
         return int(reply)
 
-    def _policy(self) -> dict[str, str | int] | None:
-        reply = self._replies.get("policy")
-        if reply is None or is_error(reply):
-            return None
-        return text_map(reply)
+    def _policy(self) -> dict[str, PolicyValue] | None:
+        return known_policy(self._replies.get("policy"))
 
 
 def of_the_worst(groups: tuple[GroupFigures, ...] | None) -> dict[str, Any]:

@@ -153,7 +153,8 @@ class Screen:
         groups, members = len(view.shown.groups(view.state)), len((group and group.consumers) or ())
         if level == STREAMS:
             rows_of_groups = min(max(groups, 1), GROUPS_BELOW)
-            rows_of_consumers = min(max(members, 1), CONSUMERS_BELOW) if group else 0
+            waits = len(tables.wait_lines(view, cells))
+            rows_of_consumers = min(max(members, 1), CONSUMERS_BELOW) + waits if group else 0
             # The lines that the streams do not need.
             spare = room - rows_of_groups - rows_of_consumers - len(view.shown.streams) - 1
             more_groups = min(max(groups - rows_of_groups, 0), max(spare, 0))
@@ -278,6 +279,8 @@ def listing(view: View) -> list[str]:
             if group.consumer_count:
                 state = replace(of_stream.state, group=group.name)
                 lines += _texts(consumer_table(replace(of_stream, state=state), cells, UNLIMITED))
+            else:
+                lines += _texts(tables.wait_lines(of_stream, cells))
     return lines
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from textwrap import wrap
 
 from rillway.sampler import ConsumerFigures, GroupFigures, ServerFigures, SlowRequest, StreamFigures
+from rillway.sampler.trend import waits_sentences
 from rillway.text import short_count, short_duration, short_size
 from rillway.top.history import History
 from rillway.top.state import COLUMNS, CONSUMERS, GROUPS, STREAMS, Shown, State
@@ -81,6 +83,10 @@ class Row:
     is_opened: bool = False
 
 
+# Shown if one of the rows has a policy.
+_POLICY_COLUMNS = (Column("due", 6, 5), Column("delayed", 7, 5), Column("dead", 6, 5))
+
+
 def table(
     columns: Sequence[Column], rows: Sequence[Row], cells: int, least: int = LEAST_NAME_CELLS
 ) -> list[Line]:
@@ -145,23 +151,38 @@ def stream_table(view: View, cells: int, room: int) -> tuple[list[Line], list[by
     rows = window(position, len(streams), room - (1 if unread and len(streams) < room else 0))
     span, span_ms = _span(state)
     spark = min(max(cells - 82, 0) + SPARK_CELLS, MOST_SPARK_CELLS)
+    has_policies = any(_policy_numbers(one) != (None, None, None) for one in streams)
     columns = [
         Column(_heading(state, 0), LEAST_NAME_CELLS, 9),
         *(
             Column(_heading(state, number), max(len(COLUMNS[number][0]) + 1, 6), keep)
             for number, keep in enumerate((8, 3, 5, 2, 9, 6, 4), start=1)
         ),
+        *(_POLICY_COLUMNS if has_policies else ()),
         *_spark_column(view, span, spark),
     ]
     lines = table(
         columns,
-        [_stream_row(streams[n], view, spark, span_ms, streams[n] is chosen) for n in rows],
+        [
+            _stream_row(streams[n], view, spark, span_ms, streams[n] is chosen, has_policies)
+            for n in rows
+        ],
         cells,
     )
     lines += more(rows, len(streams), unread)
     if not streams:
         lines.append(Line.of("  " + _nothing(view), "dim"))
     return lines[: room + 1], [streams[number].name for number in rows]
+
+
+def _policy_numbers(
+    one: StreamFigures | GroupFigures,
+) -> tuple[int | None, int | None, int | None]:
+    return one.due, one.delayed, one.dead_letters
+
+
+def _policy_cells(one: StreamFigures | GroupFigures, has_policies: bool) -> list[str]:
+    return [*map(short_count, _policy_numbers(one))] if has_policies else []
 
 
 def _span(state: State) -> tuple[str, int]:
@@ -193,7 +214,12 @@ def _heading(state: State, number: int) -> str:
 
 
 def _stream_row(
-    stream: StreamFigures, view: View, spark: int, span_ms: int, is_chosen: bool
+    stream: StreamFigures,
+    view: View,
+    spark: int,
+    span_ms: int,
+    is_chosen: bool,
+    has_policies: bool,
 ) -> Row:
     in_per_s = short_count(stream.in_per_s)
     if stream.in_is_estimate and stream.in_per_s is not None:
@@ -207,12 +233,13 @@ def _stream_row(
         lag_text(stream.lag, bool(stream.groups)),
         short_count(stream.pending),
         short_duration(stream.oldest_ms),
+        *_policy_cells(stream, has_policies),
         view.spark(stream.name, None, spark, span_ms),
     ]
     is_selected = is_chosen and view.state.level == STREAMS
-    style = "warn" if stream.dead_count else ""
+    style = "warn" if stream.dead_count or stream.is_held else ""
     is_opened = is_chosen and view.state.level > STREAMS
-    return Row(cells, is_selected, style, _dead(stream.dead_count), is_opened)
+    return Row(cells, is_selected, style, _mark(stream.dead_count, stream.is_held), is_opened)
 
 
 def lag_text(lag: int | None, has_groups: bool) -> str:
@@ -229,6 +256,7 @@ def group_table(view: View, cells: int, room: int) -> list[Line]:
     position = groups.index(chosen) if chosen is not None else 0
     rows = window(position, len(groups), room)
     span, span_ms = _span(view.state)
+    has_policies = any(one.policy for one in groups)
     columns = [
         Column(f"GROUP of {safe(stream.name)}", LEAST_NAME_CELLS, 9),
         Column("lag", 6, 8),
@@ -236,6 +264,7 @@ def group_table(view: View, cells: int, room: int) -> list[Line]:
         Column("oldest", 6, 5),
         Column("out/s", 6, 4),
         Column("consumers", 9, 1),
+        *(_POLICY_COLUMNS if has_policies else ()),
         *_spark_column(view, span, SPARK_CELLS),
     ]
     shown = [
@@ -247,11 +276,12 @@ def group_table(view: View, cells: int, room: int) -> list[Line]:
                 short_duration(groups[n].oldest_ms),
                 short_count(groups[n].out_per_s),
                 f"{groups[n].consumer_count:,}",
+                *_policy_cells(groups[n], has_policies),
                 view.spark(stream.name, groups[n].name, SPARK_CELLS, span_ms),
             ],
             groups[n] is chosen and view.state.level == GROUPS,
-            "dead" if groups[n].dead_count else "",
-            _dead(groups[n].dead_count),
+            _group_style(groups[n]),
+            _mark(groups[n].dead_count, bool(groups[n].held)),
             groups[n] is chosen and view.state.level > GROUPS,
         )
         for n in rows
@@ -262,8 +292,26 @@ def group_table(view: View, cells: int, room: int) -> list[Line]:
     return lines[: room + 1]
 
 
-def _dead(number: int | None) -> str:
-    return f" {number} DEAD" if number else ""
+def _mark(dead: int | None, is_held: bool) -> str:
+    """Return what must be seen whatever is cut: dead consumers, new entries that are held back."""
+    return (f" {dead} DEAD" if dead else "") + (" HELD" if is_held else "")
+
+
+def _group_style(group: GroupFigures) -> str:
+    if group.dead_count:
+        return "dead"
+    return "warn" if group.held else ""
+
+
+def wait_lines(view: View, cells: int) -> list[Line]:
+    """Return lines about what the entries of the selected group wait for, if that is known."""
+    stream, group = view.shown.stream(view.state), view.shown.group(view.state)
+    if stream is None or group is None:
+        return []
+    texts = waits_sentences(stream, group)
+    text = f"waiting: {', '.join(texts)}" if texts else ""
+    wrapped = wrap(text, max(cells - 4, 10), subsequent_indent="  ")
+    return [Line.of(f"  {part}", "dim").fit(cells) for part in wrapped]
 
 
 def consumer_table(view: View, cells: int, room: int) -> list[Line]:
@@ -274,7 +322,8 @@ def consumer_table(view: View, cells: int, room: int) -> list[Line]:
     members = sorted(group.consumers or (), key=lambda one: (not one.is_dead, one.name))
     names = [one.name for one in members]
     position = names.index(view.state.consumer) if view.state.consumer in names else 0
-    rows = window(position, len(members), room)
+    waits = wait_lines(view, cells)
+    rows = window(position, len(members), room - len(waits))
     columns = [
         Column(f"CONSUMER of {safe(group.name)}", LEAST_NAME_CELLS, 9),
         Column("idle", 6, 8),
@@ -284,7 +333,8 @@ def consumer_table(view: View, cells: int, room: int) -> list[Line]:
     ]
     is_level = view.state.level == CONSUMERS
     shown = [_consumer_row(members[n], group, is_level and n == position) for n in rows]
-    lines = table(columns, shown, cells) + more(rows, len(members))
+    heading, *lines = table(columns, shown, cells) + more(rows, len(members))
+    lines = [heading, *waits, *lines]
     if not members:
         is_known = group.consumers is not None or not group.consumer_count
         lines.append(Line.of("  none" if is_known else "  reading ...", "dim"))

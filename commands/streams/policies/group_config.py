@@ -32,6 +32,7 @@ from protocol.replies import OK
 from protocol.request import Request
 from storage.entries.entry_id import MIN_ID
 from storage.groups.group import Group
+from storage.groups.pending_block import Row
 from storage.policies.due_entries import DeliveryOptions
 from storage.policies.group_policy import GroupPolicy
 from storage.policies.group_rows import group_row
@@ -183,21 +184,45 @@ def _state(client: Client, stream: Stream, group: Group, policy: GroupPolicy) ->
     """What is pending. Of very many entries, those that are due are counted as far as is known."""
     now_ms, due, pending = client.instance.now_ms, policy.due, group.pending
     in_flight = len(pending) - group.nacked_count
+    before_deadline: int | None = None
+    in_pause: int | None = None
     if len(pending) <= MANY_PENDING:
         rows = list(pending.rows_from(MIN_ID))
         there = set(stream.existing([row[0] for row in rows]))
         in_flight = sum(row[1] is not None and row[0] in there for row in rows)
-        times = [due.due_ms(row) for row in rows if due.may_fall_due(row)]
+        times = [_due_ms(policy, row) for row in rows if due.may_fall_due(row)]
         is_due, next_ms = sum(time <= now_ms for time in times), min(times, default=None)
+        waits = [_wait(policy, row, now_ms) for row in rows if row[0] in there]
+        before_deadline, in_pause = waits.count("deadline"), waits.count("pause")
     else:
         look(client.instance.feature(PolicyTimer), policy, now_ms)
         is_due, next_ms = due.count_due(now_ms), due.next_due_ms(has_room=True)
     yield "in-flight", in_flight
     yield "due", is_due
     yield "released", group.nacked_count
+    yield "before-deadline", before_deadline
+    yield "in-pause", in_pause
     yield "next-due", next_ms
     yield "reasons", len(policy.reasons)
     yield "held", int(0 < policy.options.max_pending <= in_flight)
+
+
+def _wait(policy: GroupPolicy, row: Row, now_ms: int) -> str:
+    """What a pending entry waits for, unless it is due."""
+    due = policy.due
+    if row[1] is None:
+        return "pause" if due.delay_ms(row[0]) > now_ms else ""
+    if not policy.options.ack_wait_ms:
+        return ""
+    if due.deadline_ms(row) > now_ms:
+        return "deadline"
+    return "pause" if _due_ms(policy, row) > now_ms else ""
+
+
+def _due_ms(policy: GroupPolicy, row: Row) -> int:
+    """When a read gives an entry: after a start, no deadline is over at once."""
+    due_ms = policy.due.due_ms(row)
+    return due_ms if row[1] is None else max(due_ms, policy.due.not_before_ms)
 
 
 GROUP_FIELDS.append(_fields)

@@ -68,4 +68,10 @@ def _journal_fields(client: Client, key: bytes, stream: Stream) -> Fields:
         yield "ack-journal-skipped", journal.skipped
 
 
-STREAM_FIELDS.append(_journal_fields)
+def _group_fields(client: Client, key: bytes, stream: Stream) -> Fields:
+    if stream.policy is not None:
+        count = sum(group.policy is not None for group in stream.groups.values())
+        yield "groups-with-policy", count or None
+
+
+STREAM_FIELDS += [_journal_fields, _group_fields]

@@ -17,9 +17,9 @@ async def read_cluster(link: Link, db: int) -> dict[str, str]:
     return facts if int(facts.get("cluster_known_nodes", 0)) > 1 else {}
 
 
-async def read_policy(link: Link, db: int, key: bytes) -> dict[str, str]:
-    """Return XINFO POLICY, which only Rillway has; empty elsewhere."""
-    (reply,) = await link.call_all(db, [("XINFO", "POLICY", key)])
-    if isinstance(reply, redis.RedisError):
-        return {}
-    return {name: str(value) for name, value in text_map(reply).items()}
+async def read_policy(
+    link: Link, db: int, key: bytes, *group: bytes
+) -> dict[str, str | int | list[int]]:
+    """Return XINFO POLICY of a stream or a group, which only Rillway has; empty elsewhere."""
+    (reply,) = await link.call_all(db, [("XINFO", "POLICY", key, *group)])
+    return {} if isinstance(reply, redis.RedisError) else text_map(reply)

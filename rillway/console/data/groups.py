@@ -32,7 +32,7 @@ async def read_groups(link: Link, db: int, key: bytes) -> list[GroupFigures]:
     *summaries, time = await link.call_all(db, [*requests, ("TIME",)])
     now = Interval(time_us(time) // 1000, None)
     return [
-        group_figures(info, summary, None, None, now, 0)
+        group_figures(info, summary, None, None, None, now, 0)
         for info, summary in zip(infos, summaries, strict=True)
     ]
 

@@ -1,8 +1,9 @@
 """`rillway lag`: how far groups are behind, how fast they read, and when they will catch up.
 
-Works with any server from Redis 7.0 on. Each sample prints a line for each group on standard
-output; a table of the whole time follows at the end. With `--json` each sample is an object,
-without a table.
+Works with any server from Redis 7.0 on. What entries wait for (a deadline, a back-off, MAX-PENDING,
+a delay) is shown where the server has delivery policies. Each sample prints a line for each group
+on standard output; a table of the whole time follows at the end. With `--json` each sample is an
+object, without a table.
 
 Exits with 0, also if a signal ended it; 1 if it cannot go on, a limit cannot be checked, or a node
 of a cluster did not answer for the last sample; 2 for a bad argument; 3 if a group is over a limit
@@ -39,6 +40,7 @@ EXPECTED_ERRORS = (
 CSV_COLUMNS = (
     "time_ms", "stream", "group", "lag", "pending", "entries_read", "last_delivered_id",
     "stream_length", "stream_entries_added", "stream_last_id", "oldest_ms",
+    "due", "delayed", "held", "dead_letters", "stream_scheduled",
 )  # fmt: skip
 
 
@@ -133,6 +135,7 @@ def as_json(samples: Sequence[GroupSample], recording: Recording) -> dict[str, A
         groups.append(
             {name: getattr(sample, name) for name in CSV_COLUMNS if name != "time_ms"}
             | {
+                "waits_for": dict(sample.waits_for),
                 "consumers": len(sample.consumers),
                 "read_per_s": recent.read_rate,
                 "added_per_s": recent.added_rate,
@@ -184,7 +187,9 @@ def line(sample: GroupSample, series: Series) -> str:
     if recent.read_rate is not None and recent.added_rate is not None:
         text += f", {recent.read_rate:,.0f} read and {recent.added_rate:,.0f} added a second"
         text += "".join(f", {phrase}" for phrase in [outlook(series)] if phrase)
-    return text
+    if sample.dead_letters:
+        text += f", {sample.dead_letters:,} to the dead letters"
+    return text + "".join(f"; waiting: {phrase}" for phrase in [", ".join(sample.waits)] if phrase)
 
 
 def outlook(series: Series) -> str | None:

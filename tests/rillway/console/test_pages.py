@@ -216,3 +216,32 @@ def test_a_heading_sorts_and_then_sorts_the_other_way() -> None:
     assert (sort.state("lag"), sort.address("lag")) == ("descending", "lag")
     assert (sort.state("name"), sort.address("name")) == ("none", "name")
     assert Sort("name", lambda sort: sort).address("name") == "-name"
+
+
+async def test_a_group_with_a_policy_shows_what_its_entries_wait_for(
+    browser: Browser, orders: InProcessClient
+) -> None:
+    orders.execute(
+        "XGROUP", "CONFIG", "orders", "mailers", "ACK-WAIT", "60000", "MAX-DELIVERIES", "2",
+        "DEAD-LETTER", "orders:dead",
+    )  # fmt: skip
+    orders.execute("XADD", "orders", "DELAY", "3600000", "*", "item", "later")
+    session = browser.console.session(None)
+    assert session is not None
+    audience = await browser.console.audience(session, 0)
+    while not audience.watch.sampler.streams:
+        await audience.watch._step()
+    page = await text(browser, "/s/0/orders/g/mailers")
+    assert "Policy of the group" in page and "orders:dead" in page
+    assert re.search(r"Waiting: <span[^>]*>\d+ for a deadline", page)
+    assert "its deadline, in" in page
+    groups = await text(browser, "/s/0/orders?tab=groups")
+    assert "waits for" in groups and "1 delayed" in groups
+
+
+async def test_without_policies_no_page_names_them(
+    browser: Browser, orders: InProcessClient
+) -> None:
+    for path in ("/s/0/orders/g/mailers", "/s/0/orders?tab=groups"):
+        page = await text(browser, path)
+        assert "waits for" not in page and "Policy" not in page

@@ -61,7 +61,7 @@ def test_of_many_consumers_those_with_most_pending_are_shown() -> None:
     many = [ConsumerFigures(b"c%03d" % number, number, 0) for number in range(150)]
     rows = views.consumer_rows(many)
     assert [row["key"] for row in rows] == [f"c{number:03}" for number in range(50, 150)]
-    texts = views.group_texts(dataclasses.replace(MAILERS, consumer_count=150))
+    texts = views.group_texts(dataclasses.replace(MAILERS, consumer_count=150), 0)
     assert texts["consumer-note"].startswith("Of 150 consumers the 100")
 
 

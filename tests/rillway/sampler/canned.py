@@ -27,6 +27,7 @@ class CannedGroup:
     entries_read: int | None = 0
     oldest_id: str | None = None
     last_delivered_id: str = "0-0"
+    policy: list[Any] = field(default_factory=list)  # the reply to XINFO POLICY
 
     @property
     def pending(self) -> int:
@@ -39,6 +40,7 @@ class CannedStream:
     added: int = 0
     groups: dict[str, CannedGroup] = field(default_factory=dict)
     entry: list[Any] = field(default_factory=lambda: [b"1795608000000-0", [b"n", b"1"]])
+    policy: list[Any] = field(default_factory=list)
 
 
 class CannedServer:
@@ -199,8 +201,16 @@ class CannedServer:
             found.append(fields)
         return found
 
-    def _xinfo_policy(self, name: bytes) -> list[Any]:
-        return [b"ack-journal", b"acks", b"ack-journal-maxlen", 1000]
+    def _xinfo_policy(self, name: bytes, *group: bytes) -> list[Any]:
+        if not self.product:
+            raise ErrorReply("ERR unknown subcommand or wrong number of arguments for 'POLICY'")
+        if "XINFO POLICY" in self.refused:
+            raise ErrorReply("NOPERM User u has no permissions to run the 'xinfo|policy' command")
+        if group:
+            return self._group(name, *group).policy
+        stream = self._stream(name)
+        count = sum(bool(one.policy) for one in stream.groups.values())
+        return stream.policy + ([b"groups-with-policy", count] if count else [])
 
     def _xpending(self, name: bytes, group: bytes) -> list[Any]:
         known = self._group(name, group)

@@ -88,6 +88,6 @@ def test_a_group_whose_consumers_were_not_asked_for_has_none_known() -> None:
         b"entries-read": 30, b"lag": None,
     }  # fmt: skip
     pending = [3, b"%d-0" % (NOW_MS - 500), b"9-0", []]
-    found = group_figures(info, pending, None, group(read=20), SECOND, DEAD_AFTER_MS)
+    found = group_figures(info, pending, None, None, group(read=20), SECOND, DEAD_AFTER_MS)
     assert (found.lag, found.out_per_s, found.oldest_ms) == (None, 10, 500)
     assert found.consumers is None and found.dead_count is None and found.consumer_count == 2

@@ -247,3 +247,36 @@ def test_a_sample_is_plain_json() -> None:
     assert (stream["db"], stream["name"], stream["length"]) == (0, "orders", 100)
     assert stream["groups"][0]["consumers"][1]["is_dead"] is True
     assert stream["groups"][1]["consumers"] is None
+
+
+def test_a_server_without_policies_is_asked_once_for_a_connection() -> None:
+    server, sampler = orders_server(), Sampler()
+    for name in ("clicks", "jobs"):
+        server.streams[name] = CannedStream(3, 3)
+    sampler.focus([b"orders", b"clicks"], [b"orders"])
+    server.run(sampler, 90)
+    assert len(server.asked("XINFO", "POLICY")) == 1
+    assert sampler.has_policies is False and sampler.server.refused == {}
+    sampler.reset()
+    server.run(sampler, 90)
+    assert len(server.asked("XINFO", "POLICY")) == 2
+
+
+def test_a_user_who_may_not_see_policies_is_refused_once() -> None:
+    server, sampler = orders_server("8.10.0 rillway"), Sampler()
+    server.refused = {"XINFO POLICY"}
+    server.run(sampler, 90)
+    assert len(server.asked("XINFO", "POLICY")) == 1
+    assert sampler.server.refused == {} and sampler.streams[b"orders"].lag == 7
+
+
+def test_policies_are_known_after_one_round_of_named_streams() -> None:
+    server = orders_server("8.10.0 rillway")
+    server.streams["orders"].policy = [b"scheduled", 3, b"scheduled-next", 1_795_608_009_000]
+    server.streams["orders"].groups["mailers"].policy = [b"ack-wait", 1000, b"due", 2]
+    server.streams["jobs"] = CannedStream(3, 3, policy=[b"scheduled", 1])
+    sampler = Sampler(streams=[b"gone", b"orders", b"jobs"], server_facts=False, memory=False)
+    server.finish_round(sampler)
+    orders, jobs = sampler.streams[b"orders"], sampler.streams[b"jobs"]
+    assert (orders.due, orders.scheduled, jobs.scheduled) == (2, 3, 1)
+    assert len(server.asked("XINFO", "POLICY", b"orders")) == 3  # the stream, and two groups

@@ -19,9 +19,10 @@ def answered(server: CannedServer, asked: list[Asked]) -> list[Words]:
 
 @pytest.fixture
 def server() -> CannedServer:
-    server = CannedServer()
+    server = CannedServer("8.10.0 rillway")
     groups = {"g": CannedGroup({"c": (2, 5)}, lag=3), "h": CannedGroup({"d": (0, 5)}, lag=9)}
-    server.streams["s"] = CannedStream(10, 12, groups)
+    policy = [b"ack-journal", b"acks", b"ack-journal-maxlen", 1000]
+    server.streams["s"] = CannedStream(10, 12, groups, policy=policy)
     return server
 
 
@@ -98,3 +99,38 @@ def test_a_streams_figures_are_those_of_its_worst_group() -> None:
     )
     assert of_the_worst(groups) == {"lag": 7, "pending": 5, "oldest_ms": 10, "out_per_s": 5.0}
     assert set(of_the_worst(()).values()) == {None}
+
+
+POLICY = [b"ack-wait", 1000, b"due", 1, b"dead-lettered", 4]
+
+
+def test_groups_are_asked_for_their_policies_where_the_stream_says_that_some_have_one(
+    server: CannedServer,
+) -> None:
+    server.streams["s"].groups["h"].policy = POLICY
+    visit = Visit(b"s", None, Wishes())
+    answered(server, visit.requests())
+    assert ("XINFO", "POLICY", b"s") in answered(server, visit.follow_up(has_policies=True))
+    assert answered(server, visit.follow_up(has_policies=True)) == [
+        ("XINFO", "POLICY", b"s", b"g"),
+        ("XINFO", "POLICY", b"s", b"h"),
+    ]
+    assert visit.follow_up(has_policies=True) == []
+    visit.note_time(NOW_MS)
+    found = visit.figures(2, 60_000)
+    g, h = found.groups or ()
+    assert (g.due, g.policy, g.waits_for) == (None, None, {})
+    assert (h.due, h.dead_letters, h.waits_for) == (1, 4, {"read": 1})
+    # The next time, one batch has it all.
+    visit = Visit(b"s", found, Wishes(policy=True))
+    assert ("XINFO", "POLICY", b"s", b"h") in answered(server, visit.requests())
+    assert visit.finds_policies is True
+
+
+def test_a_stream_without_policies_costs_one_request(server: CannedServer) -> None:
+    visit = Visit(b"s", None, Wishes(policy=True))
+    asked = answered(server, visit.requests()) + answered(
+        server, visit.follow_up(has_policies=True)
+    )
+    assert [words for words in asked if words[1] == "POLICY"] == [("XINFO", "POLICY", b"s")]
+    assert visit.follow_up(has_policies=True) == []

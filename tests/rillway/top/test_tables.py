@@ -7,8 +7,10 @@ from dataclasses import replace
 import pytest
 
 from docs.screenshots import example_server, example_view
-from rillway.sampler import ServerFigures
-from rillway.top.state import State
+from rillway.sampler import GroupFigures, ServerFigures, StreamFigures
+from rillway.sampler.waits import policy_figures
+from rillway.top.screen import Screen, listing
+from rillway.top.state import Shown, State
 from rillway.top.tables import (
     Column,
     Row,
@@ -82,3 +84,33 @@ def test_what_the_user_may_not_see_is_said() -> None:
 def test_clock_times_are_local() -> None:
     assert len(local_clock(1_795_608_005_000)) == 8
     assert View(State(), None).clock is local_clock  # type: ignore[arg-type]
+
+
+def jobs_view(columns: int, rows: int = 24) -> View:
+    policy = {
+        "ack-wait": 1000, "max-pending": 4, "held": 1, "due": 1, "before-deadline": 3,
+        "dead-lettered": 12, "in-pause": 0,
+    }  # fmt: skip
+    group = GroupFigures(b"workers", 9, 4, 0, "0-0", **policy_figures(policy, 9))
+    stream = StreamFigures(0, b"jobs", 5000, 20, groups=(group,), scheduled=2)
+    return View(State(columns, rows), Shown([stream]), now_ms=5000)
+
+
+@pytest.mark.parametrize(("columns", "rows"), [(80, 24), (140, 40)])
+def test_policies_have_columns_and_lines(columns: int, rows: int) -> None:
+    text = Screen(jobs_view(columns=columns, rows=rows)).text
+    heading, stream = (line for line in text.splitlines() if "STREAM" in line or "jobs" in line[:9])
+    assert stream.startswith("> jobs HELD")
+    assert heading.split("due")[1].split()[:2] == ["delayed", "dead"]
+    assert "workers HELD" in text
+    assert "  waiting: 1 for a read, 9 for room (MAX-PENDING 4" in text
+    assert "their time (DELAY)" in text
+
+
+def test_policies_are_in_plain_lines() -> None:
+    lines = listing(jobs_view(columns=120))
+    assert lines[3].split()[-3:] == ["1", "2", "12"]
+    assert lines[-1] == (
+        "  waiting: 1 for a read, 9 for room (MAX-PENDING 4 is reached), 3 for a deadline, 2 for"
+        " their time (DELAY)"
+    )

@@ -128,8 +128,13 @@ def test_the_state_of_a_group() -> None:
     info = workers.info()
     assert info["next-due"] == workers.server.now_ms + 50
     assert [info[name] for name in ("in-flight", "due", "released", "reasons")] == [1, 0, 1, 1]
-    workers.server.advance(150)
+    assert (info["before-deadline"], info["in-pause"]) == (1, 1)
+    workers.server.advance(100)
     info = workers.info()
+    assert (info["before-deadline"], info["in-pause"]) == (0, 1)  # 1-1 between deadline and BACKOFF
+    workers.server.advance(50)
+    info = workers.info()
+    assert (info["before-deadline"], info["in-pause"]) == (0, 0)
     assert [info[name] for name in ("in-flight", "due", "released", "held")] == [1, 3, 1, 0]
     assert workers.read("b") == [2, 1, 4]
     info = workers.info()

@@ -27,3 +27,11 @@ def test_the_journal_of_acknowledgements_is_listed(client: Talk) -> None:
         "ack-journal-maxlen": 1_000_000,
         "ack-journal-skipped": 0,
     }
+
+
+def test_groups_with_a_policy_are_counted(client: Talk) -> None:
+    client.all("XADD s 1-1 f v", "XGROUP CREATE s g 0", "XGROUP CREATE s h 0")
+    client.do("XGROUP CONFIG s h ACK-WAIT 1000")
+    assert client.fields("XINFO POLICY s") == {"groups-with-policy": 1}
+    client.do("XGROUP CONFIG s h ACK-WAIT 0")
+    assert client.do("XINFO POLICY s") == []

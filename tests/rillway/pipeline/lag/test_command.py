@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from rillway.testing.processes import RillwayCluster
 from tests.rillway.pipeline.group_scene import pending_stream
 from tests.rillway.pipeline.scene import add_many
 from tests.rillway.sampler.test_trend import sample
+from tests.support.programs.servers import RunningServer
 
 pytestmark = pytest.mark.integration
 
@@ -134,6 +136,62 @@ def test_a_group_that_is_momentarily_two_behind_is_not_told_that_it_does_not_cat
     samples = [sample(n, lag, 100 * n - lag, 100 * n) for n, lag in enumerate(lags)]
     assert outlook(series(*samples)) == "keeps up"
     assert outlook(series(*samples[:2])) is None
+
+
+def test_a_line_says_what_entries_wait_for() -> None:
+    waiting = replace(
+        sample(0, 9, 0, 9), waits=("3 for a deadline", "2 for their time (DELAY)"), dead_letters=4
+    )
+    assert line(waiting, series(waiting))[9:] == (
+        "s/g: 9 behind, 0 pending, 4 to the dead letters; waiting: 3 for a deadline,"
+        " 2 for their time (DELAY)"
+    )
+
+
+def test_policies_are_in_lines_and_objects(rillway_link: Connection, capsys: Capture) -> None:
+    pending_stream(rillway_link, count=4)
+    rillway_link.call("XGROUP", "CONFIG", "s", "g", "ACK-WAIT", 60_000, "MAX-PENDING", 4)
+    rillway_link.call("XADD", "s", "9-0", "n", "9")
+    rillway_link.call("XADD", "s", "DELAY", 3_600_000, "*", "n", "10")
+    rillway_link.call("XNACK", "s", "g", "FAIL", "IDS", 1, "1-0", "DELAY", 60_000)
+    rillway_link.call("XNACK", "s", "g", "FAIL", "IDS", 1, "2-0")
+    arguments = ["--url", rillway_link.url, "--stream", "s", "--samples", "1"]
+    assert main(arguments) == 0
+    first, *_ = capsys.readouterr().out.splitlines()
+    assert "; waiting: 1 for a read, 2 for a deadline, 1 for a delay, " in first
+    assert "1 for their time (DELAY), the next in " in first
+    assert main([*arguments, "--json"]) == 0
+    [group] = json.loads(capsys.readouterr().out)["groups"]
+    names = ("due", "delayed", "held", "dead_letters", "stream_scheduled", "waits_for")
+    waits = {"read": 1, "deadline": 2, "delay": 1}
+    assert [group[name] for name in names] == [1, 1, False, 0, 1, waits]
+    rillway_link.call("XREADGROUP", "GROUP", "g", "c", "STREAMS", "s", ">")
+    rillway_link.call("XADD", "s", "11-0", "n", "11")
+    assert main([*arguments, "--json"]) == 0
+    [group] = json.loads(capsys.readouterr().out)["groups"]
+    assert (group["held"], group["waits_for"]["MAX-PENDING"]) == (True, 1)
+
+
+def test_a_redis_is_asked_about_policies_once_and_has_none(
+    redis_server: RunningServer, capsys: Capture
+) -> None:
+    client = redis.Redis(port=redis_server.port)
+    client.flushall()
+    for name in ("a", "b", "c"):
+        client.xgroup_create(name, "g", mkstream=True)
+    url = f"redis://127.0.0.1:{redis_server.port}"
+
+    def refused(samples: int) -> int:
+        client.config_resetstat()
+        arguments = ["--url", url, "--samples", str(samples), "--every", "10ms", "--json"]
+        assert main(arguments) == 0
+        for output in capsys.readouterr().out.splitlines():
+            groups = json.loads(output)["groups"]
+            assert [(one["due"], one["waits_for"]) for one in groups] == [(None, {})] * 3
+        errors = client.info("errorstats")
+        return int(errors["errorstat_ERR"]["count"])
+
+    assert refused(1) == refused(5)
 
 
 def test_the_table_has_extremes_and_rates_of_the_whole_time() -> None:
