@@ -84,7 +84,7 @@ class DeliveryOptions:
     @property
     def asks_each_read(self) -> bool:
         """True if each read must ask what it may deliver, also of new entries."""
-        return self.max_pending > 0 or self.max_deliveries == 1 or bool(self.key_field)
+        return self.max_deliveries == 1 or bool(self.key_field)
 
     def pause_ms(self, deliveries: int) -> int:
         """The pause before the next delivery of an entry that had this number."""

@@ -32,6 +32,7 @@ cdef class GroupRead:
     cdef bint noack
 
     cpdef object serve(self, Client client)
+    cdef bint _is_plain_for(self, object policy, Client client, Group group) except -1
     @cython.locals(start=entry_id_t)
     cdef object _new_entries(
         self, Client client, bytes header, bytes key, Stream stream, Group group, object caps

@@ -66,6 +66,7 @@ from storage.stream import Stream, advance_group
 if TYPE_CHECKING:
     from commands.core.instance import Instance
     from storage.groups.group import DeliveryLatency
+    from storage.policies.group_policy import GroupPolicy
 
 # A client that waits looks for entries this often at most, unless it knows when one is due.
 MIN_WAKE_MS = 10
@@ -262,7 +263,7 @@ class GroupRead:
             header = self._header_3 if client.resp == 3 else self._header_2
             group: Group = stream.groups[self.group]
             policy = group.policy
-            if policy is None or client.instance.now_ms < policy.due.quiet_until_ms:
+            if policy is None or self._is_plain_for(policy, client, group):
                 part = self._new_entries(client, header, self.key, stream, group, NO_CAPS)
             else:
                 turn = self._turn(client, self.key, stream, group)
@@ -286,6 +287,17 @@ class GroupRead:
         if type(decision) is Block and self.is_plain:
             decision.finds_nothing = self.finds_nothing
         return decision
+
+    def _is_plain_for(self, policy: GroupPolicy, client: Client, group: Group) -> bool:
+        """Return True if a policy changes nothing: nothing is due, and there is room."""
+        if client.instance.now_ms >= policy.due.quiet_until_ms:
+            return False
+        most: cython.Py_ssize_t = policy.options.max_pending
+        if most == 0:
+            return True
+        # More than are in flight: also what has no owner, or no content any more.
+        pending: cython.Py_ssize_t = group.pending.length
+        return not policy.is_held and self.count != ALL and pending + self.count <= most
 
     def finds_nothing(self, client: Client) -> bool:
         """Return True if `serve` would find nothing new; its side effects are then already done.
