@@ -78,6 +78,10 @@ class Program:
         return inherited | ({"PYTHONPATH": str(self.modules)} if self.modules else {})
 
     @property
+    def is_rillway(self) -> bool:
+        return self.name.startswith("Rillway")
+
+    @property
     def title(self) -> str:
         return f"{self.name} {'.'.join(map(str, self.version))}"
 

@@ -11,6 +11,7 @@ from benchmarks.cases import (
     groups,
     latency,
     memory,
+    policies,
     requests,
     scraped,
     stalls,
@@ -24,7 +25,7 @@ from benchmarks.comparison import Case
 
 FAMILIES = (
     durability, xadd, xrange, groups, requests, tls, cluster, memory, start, latency, stalls,
-    scraped, watching, console,
+    scraped, watching, console, policies,
 )  # fmt: skip
 CASES: list[Case] = [case for family in FAMILIES for case in family.CASES]
 # What `--quick` measures.

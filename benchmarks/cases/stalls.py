@@ -115,7 +115,7 @@ def _request(name: str, contender: Contender, scale: Scale) -> Iterator[Session]
         def measure() -> Figures:
             request.prepare(server, count)
             server.settle()
-            figures = _felt(name, server, partial(_send, server.port, wire))
+            figures = felt(f"stall/{name}", server, partial(_send, server.port, wire))
             server.flush()
             return figures
 
@@ -163,7 +163,7 @@ def _saving(name: str, contender: Contender, _: Scale) -> Iterator[Session]:
 
     def measure() -> Figures:
         server.settle()
-        figures = _felt(name, server, save)
+        figures = felt(f"stall/{name}", server, save)
         copied_bytes = int(server.info("persistence")[COPIED[name]])
         return {**figures, f"stall/{name}-copies": Figure(copied_bytes / 1e6)}
 
@@ -183,7 +183,7 @@ def _synchronising(name: str, contender: Contender, _: Scale) -> Iterator[Sessio
                 replica.call("REPLICAOF", "127.0.0.1", server.port)
                 replica.wait_until(lambda: _is_up(replica), SAVE_SECONDS)
 
-            figures = _felt(name, server, follow)
+            figures = felt(f"stall/{name}", server, follow)
             if not _is_up(replica):
                 raise ServerError("the replica is not up")
             return figures
@@ -201,7 +201,7 @@ def _moving(name: str, contender: Contender, scale: Scale) -> Iterator[Session]:
         def measure() -> Figures:
             _pending(source, scale.entries)
             source.settle()
-            figures = _felt(name, watched, partial(_send, source.port, pack(*words)))
+            figures = felt(f"stall/{name}", watched, partial(_send, source.port, pack(*words)))
             target.flush()
             return figures
 
@@ -217,12 +217,15 @@ def _is_saving(server: Server) -> bool:
     return "1" in (state["rdb_bgsave_in_progress"], state["aof_rewrite_in_progress"])
 
 
-def _felt(name: str, server: Server, work: Callable[[], None]) -> Figures:
+def stall_rows(name: str) -> tuple[Row, ...]:
+    """What others feel, and how long it takes."""
+    return tuple(Row(f"{name}-{what}", "ms", lower_is_better=True) for what in ("p99.9", "takes"))
+
+
+def felt(name: str, server: Server, work: Callable[[], None]) -> Figures:
+    """The figures of `stall_rows`."""
     delays_ms, seconds = delays_during(server.port, work)
-    return {
-        f"stall/{name}-p99.9": figure_of_delays(delays_ms),
-        f"stall/{name}-takes": Figure(seconds * 1000),
-    }
+    return {f"{name}-p99.9": figure_of_delays(delays_ms), f"{name}-takes": Figure(seconds * 1000)}
 
 
 def _case(
@@ -230,9 +233,7 @@ def _case(
     opener: Callable[[str, Contender, Scale], AbstractContextManager[Session]],
     setting: Setting | None = None,
 ) -> Case:
-    rows = tuple(
-        Row(f"stall/{name}-{what}", "ms", lower_is_better=True) for what in ("p99.9", "takes")
-    )
+    rows = stall_rows(f"stall/{name}")
     if name in COPIED:
         rows += (Row(f"stall/{name}-copies", "MB", lower_is_better=True),)
     opening = partial(opener, name)
