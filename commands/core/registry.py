@@ -250,6 +250,14 @@ def _register(name: str, declared: Command) -> None:
     parent.subcommands[sub] = declared
 
 
+def sort_commands() -> None:
+    """Sort the commands, and the sub-commands of each, by name."""
+    for table in [COMMANDS, *(command.subcommands for command in COMMANDS.values())]:
+        in_order = sorted(table.items())
+        table.clear()
+        table.update(in_order)
+
+
 def _container(name: bytes) -> Command:
     """A command that has only sub-commands."""
     return Command(name=name.upper(), fullname=name, handler=None, arity=-2, flags=0, keys=NO_KEYS)

@@ -104,6 +104,11 @@ def test_all_commands_are_described_without_names(client: InProcessClient) -> No
     assert client.execute("COMMAND", "COUNT") == b":%d\r\n" % len(COMMANDS)
 
 
+def test_commands_are_listed_by_name_whatever_was_imported_first(client: InProcessClient) -> None:
+    names = [name.split(b"|") for name in decode(client.execute("COMMAND", "LIST"))]
+    assert names == sorted(names)
+
+
 def test_list_names_subcommands_too(client: InProcessClient) -> None:
     names = decode(client.execute("COMMAND", "LIST"))
     assert set(names) == {found.fullname for found in all_commands(COMMANDS)}
