@@ -20,14 +20,12 @@ Source: redis-server 7.0.15 for the bytes; Redis 7.0 for times.
 from __future__ import annotations
 
 import os
-import re
-from collections import deque
 from collections.abc import Callable, Generator
 
 from commands.core.client import Clients
 from commands.core.gates import GATE_BUSY, HOLDING_GATES
 from commands.core.host import Detached
-from commands.core.server_state import NO_ID, RILLWAY, UNKNOWN, LinkPhase
+from commands.core.server_state import NO_ID, UNKNOWN, LinkPhase
 from commands.core.services import Services
 from protocol.replies import command
 from server.clock import has_passed
@@ -35,6 +33,7 @@ from server.persistence.files import Files
 from server.replication.backoff import MAX_PAUSE_MS, Backoff
 from server.replication.primary.feed import Feed
 from server.replication.replica.applier import BrokenStream, Following
+from server.replication.replica.handshake import FullSync, Handshake
 from server.replication.replica.installation import Installation, InstallationFailed
 from server.replication.replica.reception import BadSnapshot, Reception
 from server.replication.sockets import Outside, Wire
@@ -43,13 +42,6 @@ from server.requests.dispatch import Dispatcher
 RETRY_MS = 1000
 ACKNOWLEDGE_MS = 1000
 LINE_TIMEOUT_MS = 5000
-_MAX_LINE_BYTES = 1024
-_VALKEY_VERSION = b"9.0.0"  # the oldest whose snapshots have times of hash fields
-_TEMPORARY_ERRORS = (b"-NOMASTERLINK", b"-LOADING")
-# Accepted answers to PING: authentication comes later.
-_HARMLESS = (b"+", b"-NOAUTH", b"-NOPERM", b"-ERR operation not permitted")
-_FULL = re.compile(rb"\+FULLRESYNC ([0-9a-fA-F]{40}) ([0-9]{1,18})")
-_CONTINUE = re.compile(rb"\+CONTINUE(?: ([0-9a-fA-F]{40}))?")
 
 # What the log says of a primary that is silent for too long. As all lines here, in Redis's words:
 # tools search the log for them. A reason of ours comes after.
@@ -60,8 +52,6 @@ _SILENCE = {
     " the 'repl-timeout' parameter in redis.conf to a larger value.",
     LinkPhase.CONNECTED: "MASTER timeout: no data nor PING received...",
 }
-
-Answer = Callable[[bytes], None]
 
 
 class Link:
@@ -103,9 +93,7 @@ class Link:
 
     def _begin_again(self) -> None:
         """Reset the state of a connection."""
-        self._line = b""
-        self._answers: deque[Answer] = deque()
-        self._asked_to_resume = False
+        self._handshake: Handshake | None = None
         self._knows_offsets = True  # SYNC was not needed
         self._full_sync = (NO_ID, 0)  # where the stream goes on after the snapshot
         self._reception: Reception | None = None
@@ -219,9 +207,10 @@ class Link:
         """Begin the handshake on the open connection."""
         self._addresses = address, local_address, descriptor
         self._heard_ms = self._instance.monotonic_ms
+        self._handshake = Handshake(self._instance, self._write, self.can_resume, self.failover)
         self._set_phase(LinkPhase.HANDSHAKE)
         self._log("notice", "Non blocking connect for SYNC fired the event.")
-        self._ask([b"PING"], self._after_ping)
+        self._handshake.begin()
 
     def lost(self, reason: str) -> None:
         """Handle a lost connection: reconnect at once after a working link, else after a delay."""
@@ -236,7 +225,7 @@ class Link:
             return f"Error condition on socket for SYNC: {reason}"
         if phase is LinkPhase.HANDSHAKE:
             what = "did not respond to command during SYNC handshake"
-            if self._after_psync in self._answers:
+            if self._is_synchronising:
                 what = "did not reply to PSYNC, will try later"
             return f"Failed to read response from the server: {reason}. Master {what}"
         if phase is LinkPhase.SYNC:
@@ -249,8 +238,8 @@ class Link:
         """Take replies to the handshake, the snapshot, or the stream."""
         self._heard_ms = self._facts.heard_ms = self._instance.monotonic_ms
         try:
-            if self._facts.phase is LinkPhase.HANDSHAKE:
-                data = self._take_lines(data)
+            if self._handshake is not None:
+                data = self._shake_hands(self._handshake, data)
             if self._reception is not None and data:
                 self._take_snapshot(data)
             elif self._steps is not None:
@@ -262,118 +251,26 @@ class Link:
         except (BadSnapshot, OSError) as error:
             self.drop(str(error), at_once=False)
 
-    # -- the handshake -------------------------------------------------------------------------
-
-    def _ask(self, argv: list[bytes], answer: Answer) -> None:
-        self._answers.append(answer)
-        self._write(command(argv))
-
     def _write(self, data: bytes) -> None:
         if self._wire is not None:
             self._wire.write(data)
 
-    def _take_lines(self, data: bytes) -> bytes:
-        """Handle each line of the handshake; returns the bytes after the last one."""
-        self._line += data
-        while self._answers and self._facts.phase is LinkPhase.HANDSHAKE:
-            line, end, rest = self._line.partition(b"\n")
-            if not end:
-                if len(self._line) > _MAX_LINE_BYTES:
-                    raise BadSnapshot(
-                        "Bad protocol from MASTER, a line of the handshake has no end"
-                    )
-                return b""
-            self._line = rest
-            line = line.rstrip(b"\r")
-            if line:  # an empty one is a sign of life
-                self._answers.popleft()(line)
-        rest, self._line = self._line, b""
+    def _shake_hands(self, handshake: Handshake, data: bytes) -> bytes:
+        """Go on with the handshake; returns the bytes after it."""
+        rest = handshake.take(data)
+        found = handshake.outcome
+        if found is not None:
+            self._handshake = None
+        if isinstance(found, FullSync):
+            self._begin_full_sync(found)
+        elif found is not None:
+            self._resume(found.replication_id)
         return rest
 
-    def _after_ping(self, line: bytes) -> None:
-        if not line.startswith(_HARMLESS):
-            raise BadSnapshot(f"Error reply to PING from master: '{_decode(line)}'")
-        self._log("notice", "Master replied to PING, replication can continue...")
-        config = self._config
-        if config.masterauth:
-            user = [_encode(config.masteruser)] if config.masteruser else []
-            self._ask([b"AUTH", *user, _encode(config.masterauth)], self._after_auth)
-        port = config.tls_port if config.tls_replication and config.tls_port else config.port
-        port = config.replica_announce_port or port
-        self._ask_option("listening-port", b"%d" % port)
-        if config.replica_announce_ip:
-            self._ask_option("ip-address", _encode(config.replica_announce_ip))
-        # A Redis does not know the option. A Valkey does, and sends the format of that version.
-        self._ask([b"REPLCONF", b"version", _VALKEY_VERSION], lambda line: None)
-        words = [b"capa", b"eof", b"capa", b"psync2", b"capa", RILLWAY]
-        self._ask([b"REPLCONF", *words], self._after_last_option)
-
-    def _after_auth(self, line: bytes) -> None:
-        if line.startswith(b"-"):
-            raise BadSnapshot(f"Unable to AUTH to MASTER: {_decode(line)}")
-
-    def _ask_option(self, name: str, value: bytes) -> None:
-        words = [b"REPLCONF", name.encode(), value]
-        self._ask(words, lambda line: self._after_option(name, line))
-
-    def _after_option(self, name: str, line: bytes) -> None:
-        if line.startswith(b"-"):
-            self._log(
-                "notice",
-                f"(Non critical) Master does not understand REPLCONF {name}: {_decode(line)}",
-            )
-
-    def _after_last_option(self, line: bytes) -> None:
-        self._after_option("capa", line)
-        request = [b"PSYNC", b"?", b"-1"]
-        self._asked_to_resume = self.can_resume
-        if self.can_resume:
-            request[1] = self._state.replication_id.encode()
-            request[2] = b"%d" % (self._state.offset + 1)
-            self._log(
-                "notice",
-                f"Trying a partial resynchronization (request {self._state.replication_id}:"
-                f"{self._state.offset + 1}).",
-            )
-        else:
-            self._log("notice", "Partial resynchronization not possible (no cached master)")
-        if self.failover:
-            request.append(b"FAILOVER")
-        self._ask(request, self._after_psync)
-
-    def _after_psync(self, line: bytes) -> None:
-        if line.startswith(_TEMPORARY_ERRORS):
-            raise BadSnapshot(
-                "Master is currently unable to PSYNC but should be in the future: " + _decode(line)
-            )
-        if line.startswith(b"+FULLRESYNC"):
-            found = _FULL.fullmatch(line)
-            if found is None:
-                raise BadSnapshot(f"Master replied with wrong +FULLRESYNC syntax. It says {line!r}")
-            self._begin_full_sync(found[1].decode().lower(), int(found[2]))
-        elif line.startswith(b"+CONTINUE"):
-            resumed = _CONTINUE.fullmatch(line)
-            if resumed is None or not self._asked_to_resume:
-                raise BadSnapshot(
-                    f"Unexpected reply to PSYNC from master: {line!r}, a history that this replica"
-                    " did not ask for"
-                )
-            self._resume((resumed[1] or b"").decode().lower())
-        elif self.failover:
-            raise BadSnapshot(f"Failover target rejected psync request. It says {line!r}")
-        else:
-            self._log_unknown_psync(line)
-            self._knows_offsets = False
-            self._write(b"SYNC\r\n")
-            self._begin_full_sync(self._instance.host.random_hex(40), 0)
-
-    def _log_unknown_psync(self, line: bytes) -> None:
-        if line.startswith(b"-ERR"):
-            text = f"Master does not support PSYNC or is in error state (reply: {_decode(line)})"
-            self._log("notice", text)
-        else:
-            self._log("warning", f"Unexpected reply to PSYNC from master: {_decode(line)}")
-        self._log("notice", "Retrying with SYNC...")
+    @property
+    def _is_synchronising(self) -> bool:
+        """True if the answer to PSYNC is what the handshake waits for."""
+        return self._handshake is not None and self._handshake.has_asked_to_sync
 
     # -- going on ------------------------------------------------------------------------------
 
@@ -393,12 +290,13 @@ class Link:
 
     # -- the snapshot --------------------------------------------------------------------------
 
-    def _begin_full_sync(self, replication_id: str, offset: int) -> None:
+    def _begin_full_sync(self, found: FullSync) -> None:
+        self._knows_offsets = found.knows_offsets
         if self._knows_offsets:
-            self._log("notice", f"Full resync from master: {replication_id}:{offset}")
-        if self._asked_to_resume:
+            self._log("notice", f"Full resync from master: {found.replication_id}:{found.offset}")
+        if self.can_resume:
             self._log("notice", "Discarding previously cached master state.")
-        self._full_sync = replication_id, offset
+        self._full_sync = found.replication_id, found.offset
         path = "" if self._loads_diskless() else f"temp-link-{os.getpid()}.rdb"
         self._reception = Reception(self._files, path)
         facts = self._facts
@@ -648,7 +546,7 @@ class Link:
     def _timeout_ms(self) -> int:
         """The timeout of the phase: short for the handshake, `repl-timeout` from PSYNC on."""
         timeout_ms = self._config.repl_timeout * 1000
-        if self._facts.phase is LinkPhase.HANDSHAKE and self._after_psync not in self._answers:
+        if self._facts.phase is LinkPhase.HANDSHAKE and not self._is_synchronising:
             return min(LINE_TIMEOUT_MS, timeout_ms)
         return timeout_ms
 
@@ -660,14 +558,6 @@ class Link:
             f"STATUS=MASTER <-> REPLICA sync: {outcome}. Ready to accept connections in read-write"
             " mode."
         )
-
-
-def _encode(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
-
-
-def _decode(line: bytes) -> str:
-    return line.decode("latin-1")
 
 
 class LinkTransport(Detached):

@@ -7,6 +7,7 @@ from server.inprocess.memory_network import Network
 from server.inprocess.server import InProcessServer
 
 PRIMARY, REPLICA, OTHER = 7001, 7002, 7003
+ID = "ab" * 20
 
 
 class Cluster:
@@ -86,3 +87,52 @@ class FakePrimary:
     def disconnect(self) -> None:
         """See `Peer`."""
         self.closed = True
+
+
+def pair(**directives: str) -> tuple[Cluster, InProcessServer, InProcessServer]:
+    """A primary with a key, and its replica."""
+    cluster = Cluster()
+    primary = cluster.server(PRIMARY)
+    primary.connect().execute("XADD", "s", "1-1", "f", "v")
+    replica = cluster.server(REPLICA, **directives)
+    if "replicaof" not in directives:
+        follow(replica)
+    cluster.settle()
+    assert is_up(replica)
+    return cluster, primary, replica
+
+
+def snapshot(*keys: bytes) -> bytes:
+    """A snapshot with strings."""
+    server = InProcessServer()
+    for key in keys:
+        server.connect().execute("SET", key, "v")
+    server.persistence.save()
+    return bytes(server.files.buffer("dump.rdb"))
+
+
+def syncs(server: InProcessServer) -> tuple[int, int]:
+    """How many were full, how many partial."""
+    return server.instance.replication.full_syncs, server.instance.replication.partial_syncs
+
+
+def faked(
+    answers: dict[bytes, bytes], **directives: str
+) -> tuple[Cluster, InProcessServer, FakePrimary]:
+    """A replica with a key of its own that follows a primary which says what the test wants."""
+    cluster = Cluster()
+    fake = FakePrimary(answers)
+    cluster.network.peers[PRIMARY] = fake.connect
+    replica = cluster.server(REPLICA, **directives)
+    replica.connect().execute("SET", "own", "v")
+    follow(replica)
+    cluster.network.settle()
+    return cluster, replica, fake
+
+
+def full_sync(data: bytes, offset: int = 10, name: str = ID) -> bytes:
+    return b"+FULLRESYNC %b %d\r\n$%d\r\n%b" % (name.encode(), offset, len(data), data)
+
+
+def keys(server: InProcessServer) -> set[bytes]:
+    return set(server.instance.databases[0].keys())

@@ -10,8 +10,16 @@ from server.replication.backoff import Backoff
 from storage.redis_format.primitives import crc64, encode_checksum
 from tests.commands.streams.talk import Talk
 from tests.commands.streams.test_damage import damage
-from tests.server.replication.pairs import PRIMARY, REPLICA, Cluster, follow, is_up
-from tests.server.replication.replica.test_link import faked, full_sync, snapshot
+from tests.server.replication.pairs import (
+    PRIMARY,
+    REPLICA,
+    Cluster,
+    faked,
+    follow,
+    full_sync,
+    is_up,
+    snapshot,
+)
 
 CONTENT = b"\xc8what?" + b"\x50\x00"  # of a type that there is not
 UNKNOWN_TYPE = CONTENT + encode_checksum(crc64(CONTENT))

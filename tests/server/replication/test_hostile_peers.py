@@ -16,9 +16,11 @@ from tests.server.replication.pairs import (
     Cluster,
     FakePrimary,
     follow,
+    full_sync,
     is_up,
+    keys,
+    snapshot,
 )
-from tests.server.replication.replica.test_link import full_sync, keys, snapshot
 
 MARK = b"m" * 40
 SNAPSHOT = snapshot(b"theirs", b"more")

@@ -8,7 +8,7 @@ from commands.core.server_state import LinkPhase
 from commands.replication.replica_table import ReplicaTable
 from protocol import errors
 from protocol.replies import command
-from server.inprocess.server import InProcessClient, InProcessServer
+from server.inprocess.server import InProcessServer
 from server.replication.primary.feed import MIN_BYTES
 from tests.server.replication.pairs import (
     OTHER,
@@ -16,61 +16,15 @@ from tests.server.replication.pairs import (
     REPLICA,
     Cluster,
     FakePrimary,
+    faked,
     follow,
+    full_sync,
     is_up,
+    keys,
+    pair,
+    snapshot,
+    syncs,
 )
-
-ID = "ab" * 20
-
-
-def pair(**directives: str) -> tuple[Cluster, InProcessServer, InProcessServer]:
-    """A primary with a key, and its replica."""
-    cluster = Cluster()
-    primary = cluster.server(PRIMARY)
-    primary.connect().execute("XADD", "s", "1-1", "f", "v")
-    replica = cluster.server(REPLICA, **directives)
-    if "replicaof" not in directives:
-        follow(replica)
-    cluster.settle()
-    assert is_up(replica)
-    return cluster, primary, replica
-
-
-def snapshot(*keys: bytes) -> bytes:
-    """A snapshot with strings."""
-    server = InProcessServer()
-    for key in keys:
-        server.connect().execute("SET", key, "v")
-    server.persistence.save()
-    return bytes(server.files.buffer("dump.rdb"))
-
-
-def syncs(server: InProcessServer) -> tuple[int, int]:
-    """How many were full, how many partial."""
-    return server.instance.replication.full_syncs, server.instance.replication.partial_syncs
-
-
-def faked(
-    answers: dict[bytes, bytes], **directives: str
-) -> tuple[Cluster, InProcessServer, FakePrimary]:
-    """A replica with a key of its own that follows a primary which says what the test wants."""
-    cluster = Cluster()
-    fake = FakePrimary(answers)
-    cluster.network.peers[PRIMARY] = fake.connect
-    replica = cluster.server(REPLICA, **directives)
-    replica.connect().execute("SET", "own", "v")
-    follow(replica)
-    cluster.network.settle()
-    return cluster, replica, fake
-
-
-def full_sync(data: bytes, offset: int = 10, name: str = ID) -> bytes:
-    return b"+FULLRESYNC %b %d\r\n$%d\r\n%b" % (name.encode(), offset, len(data), data)
-
-
-def keys(server: InProcessServer) -> set[bytes]:
-    return set(server.instance.databases[0].keys())
-
 
 # -- between two servers -----------------------------------------------------------------------
 
@@ -279,114 +233,6 @@ def test_a_password_is_sent_and_a_wrong_one_leads_nowhere() -> None:
     replica.connect().execute("CONFIG", "SET", "masterauth", "secret", "masteruser", "default")
     cluster.settle()
     assert is_up(replica) and len(primary.instance.feature(ReplicaTable).replicas) == 1
-
-
-# -- the handshake, byte by byte ---------------------------------------------------------------
-
-
-def test_the_handshake_is_what_redis_sends_with_a_version_for_valkey() -> None:
-    _, _, fake = faked({b"AUTH": b"+OK\r\n"}, masterauth="p", replica_announce_ip="10.0.0.9")
-    burst = command([b"AUTH", b"p"]) + command([b"REPLCONF", b"listening-port", b"7002"])
-    burst += command([b"REPLCONF", b"ip-address", b"10.0.0.9"])
-    burst += command([b"REPLCONF", b"version", b"9.0.0"])
-    words = [b"capa", b"eof", b"capa", b"psync2", b"capa", b"rillway"]
-    burst += command([b"REPLCONF", *words])
-    assert fake.seen[:2] == [command([b"PING"]), burst]
-    assert fake.seen[2].startswith(b"*3\r\n$5\r\nPSYNC\r\n$40\r\n")
-
-
-def test_a_primary_without_psync_is_asked_with_sync_and_gets_no_acknowledgements() -> None:
-    data = snapshot(b"theirs")
-    cluster, replica, fake = faked(
-        {b"PSYNC": b"-ERR unknown command\r\n", b"SYNC": b"$%d\r\n%b" % (len(data), data)}
-    )
-    cluster.settle()
-    assert is_up(replica) and keys(replica) == {b"theirs"}
-    assert not any(b"ACK" in data for data in fake.seen)
-
-
-def test_a_silent_primary_is_given_up() -> None:
-    cluster, replica, fake = faked({b"PING": b""})
-    assert replica.instance.replication.link.phase is LinkPhase.HANDSHAKE
-    cluster.advance(5000)
-    cluster.advance(1000)
-    assert fake.connections == 2
-
-
-def test_newlines_keep_waiting_alive() -> None:
-    cluster, _, fake = faked({b"PSYNC": b"\n"}, repl_timeout="10")
-    for _ in range(5):
-        fake.send(b"\n")
-        cluster.advance(5000)
-    assert fake.connections == 1
-    cluster.advance(11_000)
-    cluster.advance(1000)
-    assert fake.connections == 2
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        b"-NOMASTERLINK x\r\n",
-        b"-LOADING x\r\n",
-        b"+FULLRESYNC short 1\r\n",
-        b"+FULLRESYNC " + ID.encode() + b" -1\r\n",
-        b"+FULLRESYNC " + ID.encode() + b" " + b"9" * 30 + b"\r\n",
-        b"+CONTINUE " + ID.encode()[:-1] + b"\r\n",
-        b"x" * 2000,
-        full_sync(b"")[:-3] + b"-ERR no\r\n",
-        b"+FULLRESYNC " + ID.encode() + b" 1\r\n$-1\r\n",
-        b"+FULLRESYNC " + ID.encode() + b" 1\r\n$99999999999999999999x\r\n",
-        b"+FULLRESYNC " + ID.encode() + b" 1\r\n$EOF:short\r\n",
-        b"+FULLRESYNC " + ID.encode() + b" 1\r\n" + b"$" * 400,
-        full_sync(b"REDIS0099" + bytes(100)),
-        full_sync(b"garbage" * 10),
-        full_sync(snapshot(b"theirs")[:-9] + bytes(9)),
-        full_sync(snapshot(b"theirs")[:-1] + b"x"),
-    ],
-)  # fmt: skip
-def test_nonsense_is_refused_and_the_data_stays(answer: bytes) -> None:
-    cluster, replica, fake = faked({b"PSYNC": answer})
-    cluster.network.settle()
-    assert not is_up(replica) and keys(replica) == {b"own"}
-    assert replica.connect().execute("GET", "own") == b"$1\r\nv\r\n"
-    assert not [name for name in replica.files.names(".") if name.startswith("temp-")]
-    cluster.settle(2)
-    assert fake.connections == 2  # after a while, and not at once
-    assert any(level == "warning" for level, _ in replica.log_lines)
-
-
-@pytest.mark.parametrize("head", [b"$999999999999999999\r\n", b"$EOF:" + b"m" * 40 + b"\r\n"])
-def test_a_snapshot_without_end_ends_where_the_disk_is_full(head: bytes) -> None:
-    cluster, replica, fake = faked({b"PSYNC": b"+FULLRESYNC %b 1\r\n" % ID.encode() + head})
-    replica.files.free_bytes = 10_000
-    for _ in range(20):
-        fake.send(b"x" * 1000)
-        cluster.network.settle()
-    assert not is_up(replica) and keys(replica) == {b"own"}
-    assert not [name for name in replica.files.names(".") if name.startswith("temp-")]
-    assert any("No space left" in text for _, text in replica.log_lines)
-
-
-def test_an_unrequested_partial_resynchronization_is_refused() -> None:
-    cluster, replica, fake = faked({b"PSYNC": full_sync(snapshot(b"theirs"))})
-    cluster.settle()
-    fake.send(b"inline\r\n")
-    cluster.network.settle()
-    fake.answers[b"PSYNC"] = b"+CONTINUE\r\n"
-    cluster.settle()
-    assert command([b"PSYNC", b"?", b"-1"]) in fake.seen
-    assert not is_up(replica) and keys(replica) == {b"theirs"}
-
-
-def test_a_snapshot_of_unknown_length_ends_with_its_mark() -> None:
-    data, mark = snapshot(b"theirs"), b"m" * 40
-    cluster, replica, fake = faked({b"PSYNC": b"+FULLRESYNC %b 7\r\n" % ID.encode()})
-    cluster.network.piece_bytes = 11
-    fake.send(b"\n$EOF:%b\r\n%b%b" % (mark, data, mark))
-    cluster.network.settle()
-    assert is_up(replica) and keys(replica) == {b"theirs"}
-    assert fake.seen[-1] == command([b"REPLCONF", b"ACK", b"7"])
 
 
 # -- the stream --------------------------------------------------------------------------------
@@ -711,112 +557,8 @@ def test_nothing_limits_an_approximate_trim_of_the_primary() -> None:
     assert client.execute("XLEN", "s") == b":1\r\n"
 
 
-def restarted(cluster: Cluster, primary: InProcessServer, **directives: str) -> InProcessServer:
-    """The primary again, from its snapshot, when the keys of `expiring` have expired."""
-    assert primary.persistence.save()
-    cluster.servers.remove(primary)
-    for server in cluster.servers:
-        cluster.network.cut(server)
-    cluster.network.now_ms += 1000
-    primary.replication.stop()
-    again = InProcessServer.in_network(
-        cluster.network, primary.files, port=str(PRIMARY), **directives
-    )
-    cluster.servers.append(again)
-    return again
-
-
-def expiring(client: InProcessClient, count: int) -> None:
-    """Keys that expire within two seconds, in two databases."""
-    for db in (0, 3):
-        client.execute("SELECT", db)
-        client.pipeline(*[("SET", f"{number}", "v", "PX", 1500) for number in range(count // 2)])
-
-
-def test_replicas_of_a_restarted_primary_go_on_and_lose_what_had_expired() -> None:
-    cluster, primary, replica = pair()
-    expiring(primary.connect(), 20)
-    cluster.advance()
-    old = primary.instance.replication
-    again = restarted(cluster, primary)
-    state, held = again.instance.replication, again.instance.persistence
-    assert (held.loaded_keys, held.expired_keys_on_load) == (1, 20)
-    assert (state.second_id, state.second_offset) == (old.replication_id, old.offset + 1)
-    deletions = sum(2 * len(command([b"DEL", b"%d" % number])) for number in range(10))
-    selections = sum(len(command([b"SELECT", b"%d" % index])) for index in (0, 3))
-    assert state.offset == old.offset + deletions + selections
-    cluster.settle()
-    assert (state.partial_syncs, state.full_syncs) == (1, 0)
-    for server in (again, replica):
-        assert [len(db) for db in server.instance.databases[:4]] == [1, 0, 0, 0]
-
-
-def test_too_many_keys_that_had_expired_force_a_full_synchronisation() -> None:
-    cluster, primary, replica = pair()
-    expiring(primary.connect(), 2000)
-    cluster.advance()
-    again = restarted(cluster, primary, repl_backlog_size="16384", repl_diskless_sync_delay="0")
-    state = again.instance.replication
-    assert state.backlog is not None
-    assert state.backlog.first_offset > state.second_offset
-    cluster.settle()
-    assert (state.partial_syncs, state.full_syncs) == (0, 1)
-    assert [len(db) for db in replica.instance.databases[:4]] == [1, 0, 0, 0]
-
-
-def test_a_restarted_replica_keeps_expired_keys_until_its_primary_removes_them() -> None:
-    cluster, primary, replica = pair(replicaof="host 7001")
-    expiring(primary.connect(), 2)
-    cluster.advance()
-    assert replica.persistence.save()
-    cluster.network.now_ms += 1000
-    again = InProcessServer.in_network(
-        cluster.network, replica.files, port=str(REPLICA), replicaof="host 7001"
-    )
-    assert again.instance.persistence.expired_keys_on_load == 0
-    assert [len(db) for db in again.instance.databases[:4]] == [2, 0, 0, 1]
-
-
-def test_a_writable_replica_expires_the_keys_of_its_own_clients_and_no_others() -> None:
-    cluster = Cluster()
-    primary, replica = cluster.server(PRIMARY), cluster.server(REPLICA, replica_read_only="no")
-    primary.connect().execute("SET", "theirs", "v", "PX", "5000")
-    follow(replica)
-    cluster.settle()
-    client = replica.connect()
-    client.execute("SET", "set", "v", "PX", "100")
-    client.execute("SET", "kept", "v", "PX", "100")
-    client.execute("PERSIST", "kept")
-    client.execute("XADD", "s", "1-1", "f", "v")
-    client.execute("PEXPIRE", "s", "100")
-    client.execute("SET", "later", "v", "PX", "1000000")
-    assert b"slave_expires_tracked_keys:4" in client.execute("INFO", "stats")
-    primary.instance.active_expiry = False  # so it sends no DEL
-    cluster.advance(10_000)
-    cluster.advance(1)
-    assert set(replica.instance.databases[0].values) == {b"theirs", b"kept", b"later"}
-    assert b"slave_expires_tracked_keys:1" in client.execute("INFO", "stats")
-    assert client.execute("REPLICAOF", "NO", "ONE") == b"+OK\r\n"
-    assert b"slave_expires_tracked_keys:0" in client.execute("INFO", "stats")
-
-
 def test_a_full_synchronisation_counts_the_keys_that_it_loads() -> None:
     _, _, replica = pair()
     state = replica.instance.persistence
     assert (state.loaded_keys, state.expired_keys_on_load) == (1, 0)
     assert ("notice", "Done loading RDB, keys loaded: 1, keys expired: 0.") in replica.log_lines
-
-
-@pytest.mark.parametrize("answered", [b"", b"PING", b"REPLCONF"])
-def test_a_primary_that_hangs_in_the_handshake_is_noticed_and_asked_again(answered: bytes) -> None:
-    cluster, fake = Cluster(), FakePrimary()
-    if answered != b"REPLCONF":
-        fake.answers = {b"PING": b"+PONG\r\n"} if answered else {}
-    cluster.network.peers[PRIMARY] = fake.connect
-    replica = cluster.server(REPLICA, repl_timeout="5")
-    follow(replica)
-    for _ in range(20):
-        cluster.advance(500)
-    reason = "Timeout connecting to the MASTER..."
-    assert ("warning", reason) in replica.log_lines
-    assert fake.connections > 1
