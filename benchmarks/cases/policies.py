@@ -127,13 +127,13 @@ def _read_again(server: Server, count: int) -> None:
 @contextmanager
 def _due(name: str, contender: Contender, scale: Scale) -> Iterator[Session]:
     count = scale.entries
+    directives = ("--policy-grace-ms", "0") if contender.is_ours else ()
 
     def measure() -> Figures:
-        with contender.start(alone=False) as server:
+        with contender.start(*directives, alone=False) as server:
             fill(server, count)
             deliver(server, count)
             if server.program.is_rillway:
-                server.call("CONFIG", "SET", "policy-grace-ms", 0)
                 server.call("XGROUP", "CONFIG", "s", "g", "ACK-WAIT", 1)
             server.settle()
             return felt(name, server, partial(_read_again, server, count))
