@@ -77,9 +77,13 @@ def parse_option(option: bytes, text: bytes) -> bytes:
     return word
 
 
+def retention_of(stream: Stream) -> Retention | None:
+    return None if stream.policy is None else stream.policy.retention
+
+
 def changed_retention(stream: Stream, settings: dict[bytes, bytes]) -> Retention:
     """The stream's retention after a change of settings. Raises ReplyError."""
-    known = stream.policy.retention if stream.policy is not None else None
+    known = retention_of(stream)
     changed = Retention() if known is None else known.copy()
     changed.change(settings)
     if 0 < changed.hard_bytes < changed.max_bytes:
@@ -111,18 +115,21 @@ def set_retention(client: Client, key: bytes, stream: Stream, retention: Retenti
 
 def appended(client: Client, key: bytes, stream: Stream) -> None:
     """An entry was appended to a stream with policies."""
-    retention = stream.policy.retention if stream.policy is not None else None
+    retention = retention_of(stream)
     if retention is not None:
-        due_ms = retention.looked_ms + LOOK_EVERY_MS
-        client.instance.feature(PolicyTimer).look_by(client.db.index, key, due_ms)
+        _look_soon(client, key, retention)
 
 
 def acknowledged(client: Client, key: bytes, stream: Stream) -> None:
     """A group of a stream with policies may need less of it than before."""
-    retention = stream.policy.retention if stream.policy is not None else None
+    retention = retention_of(stream)
     if retention is not None and retention.asks_groups:
-        due_ms = retention.looked_ms + LOOK_EVERY_MS
-        client.instance.feature(PolicyTimer).look_by(client.db.index, key, due_ms)
+        _look_soon(client, key, retention)
+
+
+def _look_soon(client: Client, key: bytes, retention: Retention) -> None:
+    due_ms = retention.looked_ms + LOOK_EVERY_MS
+    client.instance.feature(PolicyTimer).look_by(client.db.index, key, due_ms)
 
 
 # -- what goes ---------------------------------------------------------------------------------
@@ -133,7 +140,7 @@ class RetentionWork:
 
     def due_ms(self, timer: PolicyTimer, stream: Stream) -> int | None:
         """When the first entry is too old, or now if there is too much."""
-        retention = stream.policy.retention if stream.policy is not None else None
+        retention = retention_of(stream)
         if retention is None or not stream.length:
             return None
         times: list[int] = []
@@ -153,7 +160,7 @@ class RetentionWork:
 
     def work(self, turn: Turn, key: bytes, stream: Stream) -> None:
         """Remove what is too much, a step after the other."""
-        retention = stream.policy.retention if stream.policy is not None else None
+        retention = retention_of(stream)
         if retention is None:
             return
         retention.looked_ms = turn.now_ms
@@ -319,7 +326,7 @@ def _count_passed_over(
 
 
 def _fields(client: Client, key: bytes, stream: Stream) -> Fields:
-    retention = stream.policy.retention if stream.policy is not None else None
+    retention = retention_of(stream)
     if retention is not None:
         for option, text in retention.settings().items():
             yield option.decode().lower(), int(text) if text.isdigit() else text
