@@ -25,7 +25,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from benchmarks import machine, report
-from benchmarks.cases.catalogue import UnknownCase, chosen
+from benchmarks.catalogue import UnknownCase, chosen
 from benchmarks.comparison import FULL, QUICK, Case, Contender, Scale, compare
 from benchmarks.figures import Result
 from benchmarks.servers import (

@@ -12,12 +12,12 @@ from functools import partial
 from typing import Any
 
 from benchmarks.cases import groups
-from benchmarks.cases.rates import rate
 from benchmarks.comparison import EMPTY, Case, Scale, Setting
 from benchmarks.load.entries import KIB, MIXED, SMALL, Shape
 from benchmarks.load.load import Load
 from benchmarks.load.packed import PackedEntries, PackedRequests, PackedTransactions
 from benchmarks.load.replicas import attach
+from benchmarks.rates import rate
 from benchmarks.servers import Server
 
 POLICIES = ("memory", "everysec", "always")

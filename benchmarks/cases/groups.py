@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from benchmarks.cases.rates import rate
 from benchmarks.comparison import Case, Scale, Setting
 from benchmarks.load.consumers import Consuming
 from benchmarks.load.entries import deliver, fill
 from benchmarks.load.load import Load
 from benchmarks.load.redis_benchmark import RedisBenchmark
+from benchmarks.rates import rate
 from benchmarks.servers import Server
 
 COUNTS = (1, 10, 100)

@@ -20,11 +20,11 @@ from contextlib import contextmanager
 from functools import partial
 
 from benchmarks.cases.groups import consuming, fill_group
-from benchmarks.cases.rates import rate
 from benchmarks.cases.stalls import felt, stall_rows
 from benchmarks.comparison import Case, Contender, Figures, Scale, Session, Setting
 from benchmarks.figures import Figure, Row
 from benchmarks.load.entries import deliver, fill
+from benchmarks.rates import rate
 from benchmarks.servers import Server, ServerError, connect, pack
 
 BATCH = 1_000

@@ -7,9 +7,9 @@ from functools import partial
 
 from redis.lock import Lock
 
-from benchmarks.cases.rates import rate
 from benchmarks.comparison import Case, Scale, Setting
 from benchmarks.load.redis_benchmark import RedisBenchmark
+from benchmarks.rates import rate
 from benchmarks.servers import Server
 
 NUMBERS = 10_000

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import partial
 
 from benchmarks.cases.groups import fill_group
-from benchmarks.cases.rates import rate
 from benchmarks.cases.xadd import load
 from benchmarks.comparison import Case, Scale, Setting
 from benchmarks.figures import Figure
 from benchmarks.load.redis_benchmark import RedisBenchmark
+from benchmarks.rates import rate
 from benchmarks.servers import Server
 
 PIPELINES = (1, 16)

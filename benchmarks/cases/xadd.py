@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 
-from benchmarks.cases.rates import rate
 from benchmarks.comparison import Case, Scale
 from benchmarks.load.entries import KIB, MIXED
 from benchmarks.load.load import Load
 from benchmarks.load.packed import PackedEntries
 from benchmarks.load.redis_benchmark import RedisBenchmark
+from benchmarks.rates import rate
 
 PIPELINES = (1, 16, 64, 256)
 CLIENTS = (1, 50, 500)

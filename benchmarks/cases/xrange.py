@@ -5,13 +5,13 @@ from __future__ import annotations
 import random
 from functools import partial
 
-from benchmarks.cases.rates import rate
 from benchmarks.comparison import Case, Scale, Setting
 from benchmarks.load.entries import MIXED, entry_id, fill
 from benchmarks.load.fan_out import Fanning
 from benchmarks.load.load import Load
 from benchmarks.load.packed import PackedRequests
 from benchmarks.load.redis_benchmark import RedisBenchmark
+from benchmarks.rates import rate
 from benchmarks.servers import Server
 
 COUNTS = (1, 10, 100, 1000)

@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from benchmarks.cases.catalogue import CASES, UnknownCase, chosen
-from benchmarks.cases.catalogue import QUICK as QUICK_CASES
+from benchmarks.catalogue import CASES, UnknownCase, chosen
+from benchmarks.catalogue import QUICK as QUICK_CASES
 from benchmarks.comparison import FULL, HEADLINES, QUICK
 from benchmarks.figures import TARGETS
 
