@@ -278,7 +278,7 @@ class DueEntries:
         heappush(heap, when_ms << _ID_BITS | entry_id)
         self.quiet_until_ms = min(self.quiet_until_ms, when_ms)
         if len(heap) > 2 * self._pending.length + SPARE_ITEMS:
-            heap[:] = [item for item in set(heap) if self._counts(heap, item)]
+            heap[:] = [item for item in set(heap) if self._counts(heap, item, self._row_at(item))]
             heapify(heap)
 
     def _push_owned(self, row: Row | None) -> None:
@@ -294,9 +294,8 @@ class DueEntries:
     def _row_at(self, item: int) -> Row | None:
         return self._pending.rows_of([item & MAX_ID])[0]
 
-    def _counts(self, heap: list[int], item: int) -> bool:
-        """Return True if an item says when its entry is due."""
-        row = self._row_at(item)
+    def _counts(self, heap: list[int], item: int, row: Row | None) -> bool:
+        """Return True if an item says when its entry, which is pending as `row`, is due."""
         if row is None:
             return False
         if heap is self._dying:
@@ -307,11 +306,12 @@ class DueEntries:
             return False
         return is_of_heap and is_current and not self.is_exhausted(row[3])
 
-    def _head(self, heap: list[int], now_ms: int) -> int | None:
-        """The first item, if it is due; items that do not count are dropped."""
+    def _head(self, heap: list[int], now_ms: int) -> Row | None:
+        """The entry of the first item, if it is due; items that do not count are dropped."""
         while heap and heap[0] >> _ID_BITS <= now_ms:
-            if self._counts(heap, heap[0]):
-                return heap[0]
+            row = self._row_at(heap[0])
+            if self._counts(heap, heap[0], row):
+                return row
             heappop(heap)
         return None
 
@@ -378,11 +378,12 @@ class DueEntries:
         """
         owned = self._head(self._owned, now_ms if now_ms >= self.not_before_ms else -1)
         released = self._head(self._released, now_ms) if has_room else None
-        if owned is None and released is None:
-            return None
-        if released is None or (owned is not None and owned < released):
-            return self._row_at(heappop(self._owned))
-        return self._row_at(heappop(self._released))
+        if owned is not None and (released is None or self._owned[0] < self._released[0]):
+            heappop(self._owned)
+            return owned
+        if released is not None:
+            heappop(self._released)
+        return released
 
     def put_back(self, row: Row) -> None:
         """Take back an entry that was not delivered after all."""
@@ -411,7 +412,7 @@ class DueEntries:
     def count_due(self, now_ms: int) -> int:
         """The number of entries that are due."""
         return sum(
-            self._counts(heap, item)
+            self._counts(heap, item, self._row_at(item))
             for heap in (self._owned, self._released)
             for item in set(heap)
             if item >> _ID_BITS <= now_ms
