@@ -178,6 +178,10 @@ demo: $(VENV)/.demo ## serve on PORT, run a year of departures through it, leave
 	@echo "or: make stop PORT=$(PORT)"
 	@[ -d $(COMPILED) ] || echo "$(UNCOMPILED)"
 
+.PHONY: demo-jobs
+demo-jobs: $(VENV)/.demo compiled ## run 1,000 jobs a second that wait, fail, hang and end their workers; accounts for each
+	@PYTHONPATH=$(COMPILED) $(BIN)/python -P -m rillway demo --rate 1000 $(ARGS)
+
 .PHONY: pipeline-demo
 pipeline-demo: $(VENV)/.dev redis-server java ## archive a year day by day, query and replay it; writes its plots
 	@$(BIN)/python -m examples.year.command $(ARGS)

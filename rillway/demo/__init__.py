@@ -1,6 +1,6 @@
-"""Programs that show and prove what groups are for, with workers that are killed.
+"""Programs that show and prove what groups are for, with workers that crash.
 
-    jobs/          `rillway demo`: a queue of jobs, to be watched in `rillway top`
+    jobs/          `rillway demo`: a queue of jobs that make trouble, every one accounted for
     departures/    `rillway demo departures`: a year of real departures, every one accounted for
     command.py     chooses one of the two, and says what went wrong
     arguments.py   the arguments of both

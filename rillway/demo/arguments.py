@@ -29,8 +29,9 @@ DEPARTURE_KEYS = ("departures", "departures:acknowledged")
 def make_parser() -> Parser:
     parser = Parser(
         "demo",
-        "A queue of jobs with four workers. Every few seconds one is killed, and others take over "
-        "its jobs. `rillway demo departures` sends 336,776 real departures "
+        "A queue of jobs with four workers. Some jobs wait, fail, hang or end their worker: the "
+        "server delivers them again, and moves what always fails to the dead letters. At the end "
+        "a table accounts for every job. `rillway demo departures` sends 336,776 real departures "
         "instead, and proves that each was acknowledged once.",
     )
     add_server_options(parser, KEYS)

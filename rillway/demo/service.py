@@ -1,4 +1,4 @@
-"""Shared parts of the demos: their server, the screen of `rillway top`, and their keys."""
+"""Shared parts of the demos: their server, the screen of `rillway top`, their keys and streams."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing import parent_process
 from pathlib import Path
+from typing import Any
 
 import redis
 
@@ -21,6 +22,7 @@ from rillway.net.polling import poll
 START_SECONDS = 10.0
 STOP_SECONDS = 10.0
 SCREEN_SECONDS = 5.0
+PAGE = 1000
 PORT_LINE = re.compile(r"\bport (\d+) on\b")
 # The folder of this package, so that the child imports the same one from any working directory.
 IMPORT_ROOT = str(Path(rillway.__file__).parent.parent)
@@ -130,6 +132,17 @@ def clear_keys(client: redis.Redis, keys: Sequence[str], overwrite: bool) -> Non
         raise DemoFailed(
             f"of the keys {', '.join(keys)} there are some on this server; --overwrite deletes them"
         )
+
+
+def walk(client: redis.Redis, key: str) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
+    """Every entry of a stream, page by page."""
+    start = b"-"
+    while True:
+        entries: Any = client.xrange(key, min=start, count=PAGE)
+        if not entries:
+            return
+        yield from entries
+        start = b"(" + entries[-1][0]
 
 
 class Screen:

@@ -17,8 +17,7 @@ import redis
 
 from rillway.demo.departures.data_set import Departure, count_by_carrier
 from rillway.demo.departures.tally import Counters
-
-PAGE = 1000
+from rillway.demo.service import walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +69,6 @@ class Evidence:
     group: Mapping[str, Any]
     consumers: Sequence[Mapping[str, Any]]
     pending: Mapping[str, Any]
-
-
-def walk(client: redis.Redis, key: str) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
-    """Every entry of a stream, page by page."""
-    start = b"-"
-    while True:
-        entries: Any = client.xrange(key, min=start, count=PAGE)
-        if not entries:
-            return
-        yield from entries
-        start = b"(" + entries[-1][0]
 
 
 def read_ledger(client: redis.Redis, key: str) -> Ledger:

@@ -11,7 +11,7 @@ import redis
 
 from rillway.demo.arguments import DEPARTURE_KEYS, parse_options
 from rillway.demo.departures import report
-from rillway.demo.departures.audit import Evidence, audit, read_ledger, walk
+from rillway.demo.departures.audit import Evidence, audit, read_ledger
 from rillway.demo.departures.consumer import Assignment, run_consumer
 from rillway.demo.departures.data_set import (
     Departure,
@@ -26,6 +26,7 @@ from rillway.demo.service import (
     DemoFailed,
     clear_keys,
     open_server,
+    walk,
 )
 from rillway.net.polling import poll
 from rillway.plurals import count_of

@@ -1,32 +1,65 @@
 """The jobs of the demo, and the keys that it uses.
 
-A job says how long it takes. One in a hundred is broken: it fails each time, and ends in the dead
-letters.
+A job says how long it takes, how long it waits before it may begin, and what trouble it makes. So
+what becomes of it is known, and every run has each kind of trouble.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
 from random import Random
 
 JOBS = "jobs"
 GROUP = "workers"
-DONE = "jobs:done"
+LEDGER = "ledger:jobs"
 DEAD_LETTERS = "jobs:dead"
-KEYS = (JOBS, DONE, DEAD_LETTERS)
+KEYS = (JOBS, LEDGER, DEAD_LETTERS)
 
+WORKERS = 4
 KINDS = ("invoice", "email", "thumbnail", "report")
 CUSTOMERS = ("ada", "grace", "edsger", "barbara", "donald", "radia")
-BROKEN_SHARE = 0.01
-SHORTEST_MS, LONGEST_MS = 20, 140
+# How much of their time workers are busy, with jobs and with a job's requests: the rate has waves.
+BUSY_SHARE = 0.6
+REQUESTS_MS = 1.0
+LONGEST_MS = 150.0
+LONGEST_WAIT_MS = 3_000
 
 
-def jobs(random: Random) -> Iterator[dict[str, str]]:
-    """Yield the fields of jobs, without end."""
+class Trouble(StrEnum):
+    NONE = ""
+    FLAKY = "flaky"  # fails at its first delivery
+    BUSY = "busy"  # asks to be delivered again a little later
+    BROKEN = "broken"  # fails each time, until it has been a dead letter
+    HOPELESS = "hopeless"  # is rejected each time
+    CRASH = "crash"  # ends its worker after the work, before the XACK
+    HANG = "hang"  # takes longer than its deadline, and its worker does nothing else meanwhile
+
+
+# CRASH and HANG come by the clock; see command.py.
+SHARES = {Trouble.FLAKY: 0.02, Trouble.BUSY: 0.01, Trouble.BROKEN: 0.008, Trouble.HOPELESS: 0.002}
+WAITING_SHARE = 0.05
+# On a server without policies nothing waits, and what is retried waits for an idle time.
+PLAIN_SHARES = {Trouble.BROKEN: 0.01}
+
+
+def jobs(
+    random: Random, rate: int, shares: Mapping[Trouble, float], waiting_share: float
+) -> Iterator[dict[str, str]]:
+    """Yield the fields of jobs without end, such as the workers can do at this rate."""
+    mean_ms = max(0.0, 1000 * BUSY_SHARE * WORKERS / rate - REQUESTS_MS)
+    longest_ms = min(2 * mean_ms, LONGEST_MS)
+    troubles = [*shares, Trouble.NONE]
+    weights = [*shares.values(), 1 - sum(shares.values())]
+    number = 0
     while True:
+        number += 1
+        waits = random.random() < waiting_share
         yield {
+            "job": str(number),
             "kind": random.choice(KINDS),
             "customer": random.choice(CUSTOMERS),
-            "takes_ms": str(random.randint(SHORTEST_MS, LONGEST_MS)),
-            "is_broken": str(int(random.random() < BROKEN_SHARE)),
+            "takes_ms": f"{random.uniform(0, longest_ms):.1f}",
+            "waits_ms": str(random.randint(1, LONGEST_WAIT_MS) if waits else 0),
+            "trouble": random.choices(troubles, weights)[0].value,
         }

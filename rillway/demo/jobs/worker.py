@@ -1,31 +1,90 @@
-"""Workers of the demo: each does jobs and records them, until it is stopped or killed."""
+"""Workers of the demo: each does jobs and writes into the ledger, until it is stopped or crashes.
+
+A job that is done has a record in the ledger, written before its XACK: so a worker that crashes in
+between leaves a job behind that another does a second time. A worker whose XACK came too late, as
+another had acknowledged its job, adds a record of that.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import multiprocessing
+import os
 import signal
-from collections.abc import Mapping
+import time
 from itertools import count
 from multiprocessing.context import SpawnProcess
 
 import redis.asyncio
 
 from rillway.consumer import Consumer, Entry
-from rillway.demo.jobs.work import DEAD_LETTERS, DONE, GROUP, JOBS
+from rillway.consumer.worker import Counts
+from rillway.dead_letter import HOPS
+from rillway.demo.jobs.queue import ACK_WAIT_MS, MAX_DELIVERIES
+from rillway.demo.jobs.work import DEAD_LETTERS, GROUP, JOBS, LEDGER, Trouble
 from rillway.demo.service import parent_is_gone
 
-READ_COUNT = 8
+READ_COUNT = 16
 BLOCK_MS = 500
-# Longer than a worker takes for one read, and long enough to see a dead worker in top.
-CLAIM_IDLE_MS = 3_000
-MAX_DELIVERIES = 3
 LOOK_SECONDS = 0.5
+JOIN_SECONDS = 10.0
+RETRY_SECONDS = 0.5
 
 
 class JobFailed(Exception):
-    """The job is broken."""
+    """The job did not succeed."""
+
+
+class Worker:
+    """What one worker does with its jobs."""
+
+    def __init__(self, name: str, ledger: redis.asyncio.Redis, counts: Counts) -> None:
+        self._name = name
+        self._ledger = ledger
+        self._counts = counts
+        # The last job that was done, and the number of acknowledgements before its own.
+        self._last: tuple[bytes, int] | None = None
+
+    async def handle(self, job: Entry) -> None:
+        """Do a job. Raises JobFailed."""
+        await self.note_late()
+        fields = job.fields
+        was_dead = HOPS in fields
+        trouble = Trouble(fields[b"trouble"].decode())
+        is_first = job.deliveries == 1 and not was_dead
+        seconds = float(fields[b"takes_ms"]) / 1000
+        if trouble == Trouble.HANG and is_first:
+            time.sleep(seconds)  # it does not renew what it holds, either
+        elif trouble != Trouble.HANG:
+            await asyncio.sleep(seconds)
+        if trouble == Trouble.HOPELESS:
+            job.reject("no such customer")
+        elif trouble == Trouble.BUSY and is_first:
+            job.retry(RETRY_SECONDS, "the printer is busy")
+        elif (trouble == Trouble.BROKEN and not was_dead) or (
+            trouble == Trouble.FLAKY and is_first
+        ):
+            raise JobFailed(f"a {trouble} {fields[b'kind'].decode()}")
+        else:
+            await self._finish(job, crashes=trouble == Trouble.CRASH and is_first)
+
+    async def _finish(self, job: Entry, crashes: bool) -> None:
+        number = job.fields[b"job"]
+        await self._note("done", number, deliveries=job.deliveries)
+        if crashes:
+            os.kill(os.getpid(), signal.SIGKILL)
+        self._last = number, self._counts.acknowledged
+
+    async def note_late(self) -> None:
+        """Write down if the last job was acknowledged by another worker before."""
+        if self._last is not None and self._counts.acknowledged == self._last[1]:
+            await self._note("late", self._last[0])
+        self._last = None
+
+    async def _note(self, event: str, job: bytes, **more: int) -> None:
+        record = {"event": event, "job": job, "worker": self._name, **more}
+        await self._ledger.xadd(LEDGER, record)  # type: ignore[arg-type]
 
 
 def run_worker(url: str, name: str) -> None:
@@ -45,22 +104,17 @@ async def work(url: str, name: str) -> None:
         name=name,
         count=READ_COUNT,
         block_ms=BLOCK_MS,
-        claim_idle_ms=CLAIM_IDLE_MS,
+        # Where the group has a policy, the server does in their place what these say.
+        claim_idle_ms=ACK_WAIT_MS,
         max_deliveries=MAX_DELIVERIES,
         dead_letters=DEAD_LETTERS,
     )
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, consumer.stop)
     watch = asyncio.create_task(stop_with_parent(consumer))
-    async with redis.asyncio.Redis.from_url(url) as client:
-
-        async def handle(job: Entry) -> None:
-            await asyncio.sleep(int(job.fields[b"takes_ms"]) / 1000)
-            if job.fields[b"is_broken"] == b"1":
-                raise JobFailed(job.id)
-            # A job that was done twice is in the set once.
-            await client.sadd(DONE, job.id)
-
-        await consumer.run(handle)
+    async with redis.asyncio.Redis.from_url(url, single_connection_client=True) as client:
+        worker = Worker(name, client, consumer.counts)
+        await consumer.run(worker.handle)
+        await worker.note_late()
     watch.cancel()
 
 
@@ -70,11 +124,8 @@ async def stop_with_parent(consumer: Consumer) -> None:
     consumer.stop()
 
 
-JOIN_SECONDS = 10.0
-
-
-class Workers:
-    """The workers. `running`: those that should run, by name."""
+class Crew:
+    """The workers' processes. `running`: those that should run, by name."""
 
     def __init__(self, url: str) -> None:
         # A new interpreter for each: they share nothing with the producer but the server.
@@ -91,20 +142,23 @@ class Workers:
         self.running[name] = process
         return name
 
-    def kill_busiest(self, pending: Mapping[str, int]) -> str | None:
-        """Kill the worker with most jobs in hand, like `kill -9`. Returns its name, or None."""
-        name = max(self.running, key=lambda name: pending.get(name, 0), default=None)
-        if name is None or not pending.get(name):
-            return None
-        process = self.running.pop(name)
-        process.kill()
-        process.join()
-        return name
+    def crashed(self) -> list[str]:
+        """Return the workers that have ended without being stopped, each once."""
+        names = [name for name, process in self.running.items() if not process.is_alive()]
+        for name in names:
+            del self.running[name]
+        return names
 
-    def stop(self) -> None:
-        """Let each worker finish the job in hand; kill those that do not."""
+    def stop(self) -> list[str]:
+        """Let each worker finish the job in hand; kill those that do not, and return them."""
         for process in self.running.values():
             process.terminate()
-        for process in self.running.values():
+        killed = []
+        for name, process in self.running.items():
             process.join(JOIN_SECONDS)
-            process.kill()
+            if process.is_alive():
+                process.kill()
+                process.join()
+                killed.append(name)
+        self.running.clear()
+        return killed
