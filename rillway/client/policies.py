@@ -188,7 +188,7 @@ def _given(*options: tuple[str, Any]) -> Words:
 
 
 def _described(call: Any, words: Callable[..., Words]) -> Any:
-    """Give a method the signature, after self, and the docstring of what builds its words."""
+    """Give a method the docstring and, after self, the parameters of the function for its words."""
     own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     described = inspect.signature(words)
     call.__signature__ = described.replace(

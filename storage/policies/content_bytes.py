@@ -1,12 +1,12 @@
-"""How many bytes the fields and values of a stream's live entries have, for RETAIN-BYTES.
+"""The bytes of fields and values in the live entries of a stream, for RETAIN-BYTES.
 
-This is not the stream's memory: neither compression nor the version of the server must decide what
-is removed. A node is counted when it is new, and again when it has more or fewer entries, so what
-is not asked for costs nothing, and an append costs nothing either.
+This is not the stream's memory: what is removed must depend neither on compression nor on the
+version of the server. `count` counts a node when it is new, and again when its number of entries
+has changed. An append costs nothing.
 
-`count` goes on from where it was, in steps: at the first time a large stream takes many. It notices
-what was dropped from the head and what was appended. Entries that were deleted elsewhere show in
-the sum of live entries; then all nodes are compared again, at most once a second.
+`count` continues where it stopped, in steps; the first count of a large stream takes many. It
+notices nodes that were dropped from the head, and appended entries. Entries that were deleted
+elsewhere show in the sum of live entries; then it compares all nodes again, at most once a second.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class ContentBytes:
         self._recounted_ms = 0
 
     def count(self, stream: Stream, now_ms: int, is_over: Callable[[], bool]) -> bool:
-        """Count what has changed; False if that is not all, because the time is over.
+        """Count what has changed. Returns False if time ran out before the end.
 
         Raises DamagedNode.
         """

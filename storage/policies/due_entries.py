@@ -225,7 +225,7 @@ class DueEntries:
             self.forget(ids)
         if not self._options.ack_wait_ms:
             return
-        if delivery_ms <= self._passed_ms:  # cursors do not come by there again
+        if delivery_ms <= self._passed_ms:  # the cursors do not pass there again
             for row in self._pending.rows_of(ids):
                 self._push_owned(row)
             self._settle()

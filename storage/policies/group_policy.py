@@ -54,7 +54,7 @@ class GroupPolicy:
         # How far entries without content were looked for since the stream lost some: the number
         # that it had lost, and the next ID.
         self.swept: tuple[int, EntryID] = 0, 0
-        self.expiry_ms = 0  # no consumer is gone before (CONSUMER-EXPIRY)
+        self.expiry_ms = 0  # no consumer expires before this (CONSUMER-EXPIRY)
         self.redelivered = 0
         self.dead_lettered = 0
         self.dead_letter_failures = 0
@@ -170,11 +170,11 @@ class GroupPolicy:
             self.due.release([entry_id], [due_ms])
 
     def counters(self) -> list[int]:
-        """What was counted, in the order of COUNTERS."""
+        """The counters, in the order of COUNTERS."""
         return [getattr(self, name) for name in COUNTERS]
 
     def count_from(self, numbers: Iterable[int]) -> None:
-        """Go on from these counters. Raises ValueError."""
+        """Continue counting from these values. Raises ValueError."""
         for name, number in zip(COUNTERS, numbers, strict=True):
             setattr(self, name, number)
 

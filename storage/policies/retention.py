@@ -4,7 +4,7 @@
                                            ones above that number, or above that number of bytes
     RETAIN-REFS                            KEEPREF leaves removed entries pending, DELREF does not,
                                            ACKED keeps what a living group has not acknowledged
-    RETAIN-ACKED                           what each living group has acknowledged goes at once
+    RETAIN-ACKED                           entries go once each living group has acknowledged them
     RETAIN-HARD-BYTES                      a number of bytes above which ACKED keeps nothing
     GROUP-MAX-IDLE                         how long a group counts as living without a consumer
 
@@ -130,7 +130,7 @@ class Retention:
                 raise ValueError(option)
 
     def copy(self) -> Retention:
-        """That of a copy of the stream, which has removed nothing yet."""
+        """The retention of a copy of the stream, with counters that start at 0."""
         twin = Retention()
         twin.change(self.settings())
         return twin
@@ -158,7 +158,7 @@ class Retention:
         return [getattr(self, name) for name in COUNTERS]
 
     def count_from(self, numbers: Iterable[int]) -> None:
-        """Go on from these counters. Raises ValueError."""
+        """Continue counting from these values. Raises ValueError."""
         for name, number in zip(COUNTERS, numbers, strict=True):
             setattr(self, name, number)
 

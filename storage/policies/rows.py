@@ -1,4 +1,4 @@
-"""Policies as rows of words: what files, snapshots and replicas get of them.
+"""Policies as rows of words: the form in which files, snapshots and replicas get them.
 
 A row is a kind and the words of that kind. It restores a part of what a stream has of policies, by
 itself or after the rows that come before it:
@@ -22,8 +22,8 @@ fields in front of the stream, `rillway-policy`, each with some rows:
     1               the version of the form
     *3 ...          a row, in the form of a request, and the next ones
 
-Redis passes over all of these. A row that is unknown is refused: state that was promised would be
-lost in silence.
+Redis ignores all of these. A Rillway refuses a row that it does not know: to ignore it would
+silently lose state that was promised.
 
 A feature adds its rows to `FEATURES`. Rows should stay well below CHUNK_BYTES.
 """
@@ -96,7 +96,7 @@ FEATURES: list[Feature] = [
     Feature(group_rows.rows, group_rows.RESTORERS),
 ]
 
-# The kinds of rows with figures, which are this server's own: a replica may have others.
+# The kinds of rows with counters, which are this server's own: a replica has its own values.
 STATISTICS = {b"retained", group_rows.COUNTERS}
 
 

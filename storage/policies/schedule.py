@@ -7,8 +7,8 @@ by time, and in the order of the requests where the times are equal.
 Entries lie in buckets of 1.024 s, by their times. A bucket is three numbers for each entry and one
 buffer for the fields of all, as they will be in the stream: 24 bytes and the fields. Adding takes
 constant time, and what is not due costs nothing. Cancelling leaves a hole; a bucket that is mostly
-holes is packed. Buckets are in an ordered index, rather than in a dict beside a heap: lists and
-files need them in order, too, and no bucket is left in it that is empty.
+holes is packed. Buckets are in an ordered index rather than in a dict with a heap: lists and
+files need them in order, too, and empty buckets are removed from it.
 
 A bucket is in order of the numbers. It is put in order of the times when its first entry is due, in
 steps of a fraction of a millisecond; where the times ascend already, as they do if all
@@ -53,7 +53,7 @@ class Scheduled(NamedTuple):
     due_ms: int
     number: int
     words: int  # how many names and values there are
-    fields: bytes  # they, as bulk strings
+    fields: bytes  # the same as bulk strings
 
     def decoded(self) -> list[bytes]:
         """Names and values, as objects."""
@@ -154,7 +154,7 @@ class Bucket:
         return self._numbers[-1]
 
     def find(self, due_ms: int, number: int) -> int:
-        """The place of an entry; -1 if it is not there."""
+        """The place of an entry; -1 if there is none."""
         place = bisect_left(self._numbers, number)
         if place == len(self._numbers) or self._numbers[place] != number:
             return -1
@@ -262,7 +262,7 @@ class Schedule:
         self._changed: set[int] = set()
         self.count = 0
         self.last_number = 0  # of the last ticket that was given
-        # What producers call entries (IDMP): by number, and the tickets by name.
+        # The names that producers gave (IDMP): by number, and the tickets by name.
         self._names_bytes = 0
         self._producers: dict[int, tuple[bytes, bytes]] = {}
         self._tickets: dict[tuple[bytes, bytes], tuple[int, int]] = {}
@@ -295,7 +295,7 @@ class Schedule:
         self.count += 1
 
     def remove(self, due_ms: int, number: int) -> bool:
-        """Remove an entry; False if it is not there."""
+        """Remove an entry; False if there is none."""
         key = due_ms >> BUCKET_BITS
         bucket: Bucket | None = self._buckets.get(key)
         place = -1 if bucket is None else bucket.find(due_ms, number)
@@ -334,14 +334,14 @@ class Schedule:
     # -- producers -----------------------------------------------------------------------------
 
     def name(self, due_ms: int, number: int, pid: bytes, iid: bytes) -> None:
-        """Note what its producer calls an entry."""
+        """Note the name that its producer gave an entry."""
         name = pid, iid
         self._producers[number] = name
         self._tickets[name] = due_ms, number
         self._names_bytes += _name_bytes(name)
 
     def forget_name(self, number: int) -> tuple[bytes, bytes] | None:
-        """Forget what its producer calls an entry, and return that; None if it has no name."""
+        """Forget the name of an entry, and return it; None if it has no name."""
         name = self._producers.pop(number, None)
         if name is not None:
             del self._tickets[name]
@@ -356,7 +356,7 @@ class Schedule:
 
     @property
     def next_ms(self) -> int | None:
-        """No entry is due before; None if there is none."""
+        """A time before which no entry is due; None if the schedule is empty."""
         bucket = self._first_bucket()
         return None if bucket is None else bucket.earliest_ms
 

@@ -1,7 +1,7 @@
-"""What a stream has of policies: one object, which only streams with a policy have.
+"""The policies of a stream, in one object, which only streams with a policy have.
 
-A stream has one as soon as itself or one of its groups has a policy (`policy_of`), so that one look
-at `Stream.policy` is all that a stream without policies costs. Each part is a feature's own:
+A stream has one once it or one of its groups has a policy, so for streams without policies the only
+cost is a comparison of `Stream.policy` with None. Each part belongs to a feature:
 
     retention    which entries the stream keeps (storage/policies/retention.py)
     schedule     entries that are added later (storage/policies/schedule.py)
@@ -26,7 +26,7 @@ class StreamPolicy:
         self.schedule: Schedule | None = None
 
     def copy(self) -> StreamPolicy:
-        """Those of a copy of the stream. It has no schedule: entries would appear twice."""
+        """The policies of a copy of the stream, without a schedule: entries would appear twice."""
         twin = StreamPolicy()
         twin.retention = None if self.retention is None else self.retention.copy()
         return twin

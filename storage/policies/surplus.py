@@ -1,6 +1,6 @@
-"""What of a stream's head is beyond the limits of its retention, and may go.
+"""The entries at a stream's head that exceed the limits of its retention, and may go.
 
-A retention is a set of bounds for the IDs of what goes, all of them exclusive:
+A retention is a set of exclusive upper bounds for the IDs of entries to remove:
 
     what may go      the greatest of the bounds by age, length, bytes, and acknowledgement
     what may not     the least of the floors: of the groups (ACKED) and of an archive
@@ -38,7 +38,7 @@ def has_times(stream: Stream) -> bool:
 def group_floor(stream: Stream, group: Group) -> EntryID:
     """The first ID that the group may still need: pending, or not delivered yet.
 
-    Pending entries that precede all entries of the stream were deleted; nobody needs them.
+    Pending entries before the first entry of the stream were deleted, so no group needs them.
     """
     pending = next(group.pending.rows_from(stream.first_id), None)
     unread = group.last_delivered_id + 1
@@ -57,7 +57,7 @@ def archive_floor(stream: Stream) -> EntryID:
 
 
 class Surplus:
-    """What is beyond the limits of one stream now."""
+    """The entries of one stream that exceed its limits now."""
 
     def __init__(
         self, stream: Stream, retention: Retention, content: ContentBytes | None, age_bound: EntryID

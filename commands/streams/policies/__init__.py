@@ -6,8 +6,8 @@ report:           XINFO POLICY, and the section `policies` of INFO
 retention:        which entries a stream keeps
 group_config:     XGROUP CONFIG, the delivery policy of a group
 group_deliveries: what the timer does for groups: wakes readers, moves dead letters
-consumer_expiry:  consumers that are gone
+consumer_expiry:  removes idle consumers
 dead_letters:     entries that a group gives up
 schedule:         XADD with DELAY and AT, XSCHEDULED, XUNSCHEDULE
-appearance:       scheduled entries are added when they are due
+appearance:       adds scheduled entries when they are due
 """

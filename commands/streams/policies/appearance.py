@@ -1,8 +1,7 @@
-"""Scheduled entries appear in their stream when they are due.
+"""Adds scheduled entries to their stream when they are due.
 
-An entry is added as `XADD *` adds it at that moment: with the ID of the present time, or the one
-after the last ID. Entries that are overdue, because the server was down, appear in the order of
-their times, with IDs of now.
+An entry is added as by `XADD *` at that moment: its ID is the current time, or the one after the
+last ID. Overdue entries (the server was down) appear in the order of their times, with current IDs.
 
 The entry and the end of its ticket are one unit of propagation: XADD with the ID, and a carrier. So
 a server that stops in between has either both or neither.
@@ -27,7 +26,7 @@ FEW_ENTRIES = 16
 
 
 class Appearances:
-    """What makes scheduled entries appear."""
+    """The feature of the timer that adds due entries."""
 
     def due_ms(self, timer: PolicyTimer, stream: Stream) -> int | None:
         """When the first entry is due, if the stream has IDs left."""

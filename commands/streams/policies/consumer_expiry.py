@@ -1,10 +1,10 @@
-"""Consumers that are gone: CONSUMER-EXPIRY of a group. Rillway's own.
+"""Removes idle consumers: CONSUMER-EXPIRY of a group. Rillway's own.
 
-A consumer that has not tried to read or claim for that long leaves its group, unless a client waits
-in XREADGROUP as this consumer, or an entry of it is before its deadline: workers may take long.
-What is pending for it is released, with the delivery counts that it has, and due at once. In a
-group without ACK-WAIT, released entries would reach no plain reader, so that only consumers without
-pending entries leave. A consumer with the empty name stays: a Redis has what is released as its.
+A consumer expires if it has not tried to read or claim for that long, unless a client waits in
+XREADGROUP as this consumer, or one of its entries has not reached its deadline: a worker may take
+long. Its pending entries are released, keep their delivery counts, and are due at once. In a group
+without ACK-WAIT, plain readers would not get released entries, so only consumers without pending
+entries expire. A consumer with the empty name stays: on a Redis it owns the released entries.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from storage.policies.due_entries import NEVER_MS
 from storage.policies.group_policy import GroupPolicy
 from storage.stream import Stream
 
-# A group is looked at this often at most.
+# The shortest time between two checks of a group.
 INTERVAL_MS = 100
 
 
 def next_expiry_ms(policy: GroupPolicy) -> int:
-    """When a consumer may be gone, at the earliest."""
+    """The earliest time at which a consumer may expire."""
     return policy.expiry_ms if policy.options.consumer_expiry_ms else NEVER_MS
 
 
 def expire_consumers(
     turn: Turn, key: bytes, stream: Stream, group: Group, policy: GroupPolicy
 ) -> None:
-    """Remove the consumers that are gone."""
+    """Remove the consumers that have expired."""
     idle_ms, now_ms = policy.options.consumer_expiry_ms, turn.now_ms
     if not idle_ms or now_ms < policy.expiry_ms:
         return

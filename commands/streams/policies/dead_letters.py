@@ -50,7 +50,7 @@ _ADDED = frozenset(
 
 
 def cause_of(row: Row) -> bytes:
-    """Why an entry is dead that was left alone since its last delivery or release."""
+    """The cause of death of an entry that has not changed since its last delivery or release."""
     if row[1] is not None:
         return DEADLINE
     return FATAL if row[3] == MAX_DELIVERIES else FAILED

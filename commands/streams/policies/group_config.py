@@ -41,7 +41,7 @@ from storage.stream import Stream
 
 MAX_MS = 10**12
 MOST_PAUSES = 32
-# XINFO POLICY looks at each of up to this number of pending entries: a few milliseconds.
+# XINFO POLICY checks at most this many pending entries one by one: a few milliseconds.
 MANY_PENDING = 10_000
 # The options that are one number: the attribute, and the greatest value.
 NUMBERS = {
@@ -94,7 +94,7 @@ def xgroup_config(client: Client, argv: Request) -> bytes:
     propagate_row(client, key, *group_row(group))
     group_changed(client, key)
     note(client, key, stream)
-    client.signal_key_as_ready(key)  # there may be room, or an entry that is due
+    client.signal_key_as_ready(key)  # waiting readers may now find room, or a due entry
     return OK
 
 
@@ -181,7 +181,7 @@ def _fields(client: Client, key: bytes, stream: Stream, group: Group) -> Fields:
 
 
 def _state(client: Client, stream: Stream, group: Group, policy: GroupPolicy) -> Fields:
-    """What is pending. Of very many entries, those that are due are counted as far as is known."""
+    """The state of the pending entries. Of very many, only those known to be due count as due."""
     now_ms, due, pending = client.instance.now_ms, policy.due, group.pending
     in_flight = len(pending) - group.nacked_count
     before_deadline: int | None = None

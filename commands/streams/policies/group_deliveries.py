@@ -91,7 +91,7 @@ def _may_read(stream: Stream, policy: GroupPolicy, now_ms: int) -> bool:
         return True
     if policy.options.ack_wait_ms:
         return policy.due.has_due(now_ms, has_room=not policy.is_held)
-    # Whoever reads with CLAIM takes it from the claim order.
+    # Readers with CLAIM take it from the claim order.
     return policy.due.take(now_ms) is not None
 
 

@@ -1,19 +1,20 @@
 """Which entries a stream keeps: XCFGSET key RETAIN-MS ... Rillway's own.
 
-Limits by age, number and bytes say what may go (storage/policies/surplus.py), and the groups, if
-the stream asks them, what may not go yet. Whole nodes at the head go soon after an append, the
-first one is cut at most once a second. Each step is an `XTRIM key MINID = id` for file, replicas
-and clients that listen to events. Groups that lose what is pending (DELREF) are acknowledged for in
-the same unit, since Redis before 8.2 has no DELREF.
+Limits by age, number and bytes determine which entries may go (storage/policies/surplus.py); with
+ACKED, groups determine which must stay. Whole nodes at the head go soon after an append; the first
+remaining node is cut at most once a second. Each step is an `XTRIM key MINID = id` in the file, for
+replicas and in keyspace events. Where groups lose pending entries (DELREF), XACKs are part of the
+same unit, since Redis before 8.2 has no DELREF.
 
-ACKED holds what a living group has not acknowledged. A group lives as long as it exists, or by
-GROUP-MAX-IDLE as long as it is used: a consumer was seen within that time or waits in XREADGROUP,
-or the server has seen the group for no longer than that. Without a living group nothing goes by
-age, number and bytes. The marker of an archive always lives, and the last entry that the archive
-has is never removed, RETAIN-HARD-BYTES or not.
+ACKED keeps entries that a living group has not acknowledged. A group lives as long as it exists;
+with GROUP-MAX-IDLE, as long as it is used: a consumer was seen within that time or waits in
+XREADGROUP, or the server has known the group for less than that. Without a living group nothing
+goes by age, number or bytes. The marker of an archive always lives, and the last archived entry is
+never removed, not even by RETAIN-HARD-BYTES.
 
-Age is that of IDs. IDs that are no times are refused (`RETAIN-MS requires IDs that are timestamps`)
-or, if they come later, never too old. After a jump of the clock nothing is too old for a while.
+The age of an entry is that of its ID. IDs that are no times are refused (`RETAIN-MS requires IDs
+that are timestamps`); if they come later, they are never too old. After a jump of the clock no
+entry is too old for a while.
 """
 
 from __future__ import annotations
@@ -45,11 +46,11 @@ from storage.policies.surplus import (
 )
 from storage.stream import Stream
 
-# How often a stream is looked at that entries are added to: a look takes as long as some XADDs.
+# How often a stream that grows is checked: a check takes as long as some XADDs.
 LOOK_EVERY_MS = 10
 # How often the first node is cut.
 CUT_EVERY_MS = 1000
-# When what groups hold, or damage, is looked at again without a sign from them.
+# When groups that keep entries, or damage, are checked again if no event comes first.
 HELD_MS = 10_000
 
 # The values of the options that are words.
@@ -159,7 +160,7 @@ class RetentionWork:
         return max(min(times), retention.rest_until_ms) if times else None
 
     def work(self, turn: Turn, key: bytes, stream: Stream) -> None:
-        """Remove what is too much, a step after the other."""
+        """Remove what exceeds the limits, step by step."""
         retention = retention_of(stream)
         if retention is None:
             return
@@ -179,7 +180,7 @@ def _exceeds(retention: Retention, total: int) -> bool:
 
 
 def _take_step(turn: Turn, key: bytes, stream: Stream, retention: Retention) -> bool:
-    """Remove some entries; False if no more can go, or nothing is known of more."""
+    """Remove some entries. Returns False if no more can go now."""
     content = None
     if retention.counts_bytes:
         if not isinstance(retention.content, ContentBytes):
@@ -208,7 +209,7 @@ def _take_step(turn: Turn, key: bytes, stream: Stream, retention: Retention) -> 
 
 
 class _Plan:
-    """Where entries of a stream may go to at this moment."""
+    """The bounds of what may go of a stream at this moment."""
 
     def __init__(
         self,
@@ -252,7 +253,7 @@ class _Plan:
 
 
 def _lives(turn: Turn, key: bytes, retention: Retention, group: Group) -> bool:
-    """Return True if what the group has not acknowledged is to stay."""
+    """Return True if the group keeps what it has not acknowledged."""
     idle_ms = retention.group_idle_ms
     if not idle_ms or group.name.startswith(MARKER_PREFIX):
         return True
@@ -304,7 +305,7 @@ def _count_passed_over(
     bound: EntryID,
     passed_over: list[Group],
 ) -> None:
-    """Count what groups that do not live lose, and log it once for each."""
+    """Count the losses of groups that are not living, and log them once for each group."""
     retention.passed_over &= {group.name for group in passed_over}
     for group in passed_over:
         unread = max(group.last_delivered_id + 1, stream.first_id)

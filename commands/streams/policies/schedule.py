@@ -5,16 +5,15 @@
     XUNSCHEDULE key ticket [ticket ...]
 
 XADD answers a ticket, `<due-ms>-<n>` (storage/policies/schedule.py), which is not the ID of the
-later entry: that one gets the ID of the time when it appears (appearance.py). A delay is counted
-from the policy clock, so that a clock that is set back makes no entry early.
+later entry: that one gets the ID of the time when it appears (appearance.py). Delays are measured
+by the policy clock, so an entry is never early if the clock is set back.
 
-A producer's name for an entry (IDMP) is bound to the ticket, and to the entry once that has
-appeared. A repetition gets the ticket, and later the ID.
+A producer's name for an entry (IDMP) refers to the ticket, and to the entry once that has appeared.
+A repetition gets the ticket, and later the ID.
 
-Replicas and files get the schedule in carriers, as rows `scheduled` and `unscheduled`. A stream
-that does not exist is created, empty, by a group that is made and destroyed: so it exists on a
-Redis, too. To schedule is not to change the stream: a transaction that watches the key does not
-fail.
+Replicas and files get the schedule in carriers, as rows `scheduled` and `unscheduled`. A missing
+stream is created empty, by creating and destroying a group, so that it exists on a Redis, too.
+Scheduling does not change the stream: a transaction that watches the key does not fail.
 """
 
 from __future__ import annotations
@@ -112,7 +111,7 @@ def add_later(
 
 
 def _created(client: Client, key: bytes) -> Stream:
-    """An empty stream at a key that is not there."""
+    """A new, empty stream at a key that does not exist."""
     stream = new_stream(client.instance.config)
     client.store(key, stream)
     client.modified(key)

@@ -9,20 +9,19 @@ A feature says when a stream wants its attention, and does what is due then:
     FEATURES.append(Retention())
 
 The timer is a heap of times, armed for streams that have a policy (`Stream.policy`), and only where
-a feature waits for a time. Whatever changes when that is calls `note`. What is so frequent that
-asking the features costs too much, as XADD, calls `hasten`: then they act before long. Entries of
-the heap that no longer count are passed over when their time comes.
+a feature waits for a time. A command that changes such a time calls `note`. A command that is too
+frequent to ask the features each time, such as XADD, calls `hasten`: then they act soon. Obsolete
+items of the heap are skipped when their time comes.
 
-Features act on a primary only: replicas, files that are loaded and a server whose writes are held
-back do nothing by themselves. `begin` arms the timer after loading, after a promotion, and wherever
-streams may have changed their places.
+Features act on a primary only, and not while it loads or holds writes back. `begin` arms the timer
+after loading, after a promotion, and wherever streams may have moved to other keys.
 
-Time is that of the policy clock: wall time in ms, but never before what it was. Set back, it makes
-things late, never early or twice. `is_steady` is False for ten minutes after wall time has outrun
-monotonic time by more than a minute: then nothing may be judged by its age.
+Times are those of the policy clock: wall time in ms that never goes backwards. If wall time is set
+back, work is late, but never early and never done twice. For ten minutes after wall time has
+outrun monotonic time by more than a minute, `is_steady` is False: then no feature judges by age.
 
-A feature acts by the turn's client, as a handler does. What belongs together is one unit of
-propagation (MULTI and EXEC); `turn.end_unit()` ends it.
+A feature acts through the turn's client, as a handler does. Changes that belong together are one
+unit of propagation (MULTI and EXEC); `turn.end_unit()` ends it.
 """
 
 from __future__ import annotations
@@ -42,11 +41,11 @@ from storage.stream import Stream
 
 # How long one turn may take.
 TURN_US = 1000
-# The times that need not count in the heap, besides as many as do.
+# The number of obsolete items that the heap may have in addition to as many as valid ones.
 SPARE_TIMES = 1000
-# What a stream waits for after a feature has failed on it.
+# The pause of a stream after a feature has failed on it.
 RETRY_MS = 60_000
-# A jump of the clock, and how long nothing is judged by its age after one.
+# A jump of the clock, and how long ages do not count after one.
 JUMP_MS = 60_000
 UNSTEADY_MS = 600_000
 # The ID of the client that acts; no real client has it.
@@ -56,13 +55,13 @@ Place = tuple[int, bytes]  # (database index, key)
 
 
 class PolicyFeature(Protocol):
-    """What acts when its time has come."""
+    """A policy that acts when its time has come."""
 
     def due_ms(self, timer: PolicyTimer, stream: Stream) -> int | None:
-        """When the stream wants attention, by the policy clock; None if it need not be woken."""
+        """The time of the policy clock at which to call `work`; None: no time."""
 
     def work(self, turn: Turn, key: bytes, stream: Stream) -> None:
-        """Do what is due; what is left when the turn is over is done in the next one."""
+        """Do what is due; the rest is done in the next turn."""
 
 
 # In the order in which they act on a stream.
@@ -81,7 +80,7 @@ class PolicyCounts:
 
 
 class Turn:
-    """The time in which features act, and the client by which they do."""
+    """A time slice of the features, and the client through which they act."""
 
     def __init__(self, timer: PolicyTimer, client: Client) -> None:
         self.timer = timer
@@ -90,11 +89,11 @@ class Turn:
         self._end_us = timer.elapsed_us() + TURN_US
 
     def is_over(self) -> bool:
-        """Return True if the others are to have their turn."""
+        """Return True if the time slice is used up."""
         return self.timer.elapsed_us() >= self._end_us
 
     def end_unit(self) -> None:
-        """End a unit of propagation: what was propagated since the last one belongs together."""
+        """End a unit of propagation: all that was propagated since the previous one."""
         self.client.propagates = False
         propagation = self.client.instance.propagation
         if not propagation.sinks:
@@ -108,13 +107,13 @@ class PolicyTimer:
 
     def __init__(self, instance: Instance) -> None:
         self.heap: list[tuple[int, int, bytes]] = []  # (Unix ms, database index, key)
-        self.soon: OrderedDict[Place, None] = OrderedDict()  # where they are to act before long
+        self.soon: OrderedDict[Place, None] = OrderedDict()  # where features are to act soon
         self.counts = PolicyCounts()
         self.now_ms = instance.now_ms  # of the policy clock
         self.grace_until_ms = 0  # no deadline of a delivery is before this
         self.unsteady_until_ms = 0
-        # Set by the server: monotonic time, and what makes it look at `next_ms` again. It does so
-        # after `run` anyway.
+        # Set by the server: monotonic time, and a call that makes it read `next_ms` again. It
+        # does so after `run` anyway.
         self.elapsed_us: Callable[[], int] = lambda: 0
         self.wake: Callable[[], object] = lambda: None
         self._places: dict[Place, int | None] = {}  # of streams with policies: when they are due
@@ -126,14 +125,14 @@ class PolicyTimer:
     # -- the clock -----------------------------------------------------------------------------
 
     def read_clock(self) -> int:
-        """The policy clock, moved on to what the server's clock says."""
+        """The policy clock, advanced to the server's clock."""
         wall_ms, elapsed_us = self._instance.now_ms, self.elapsed_us()
         if self._read_us is not None:
             passed_ms = (elapsed_us - self._read_us) // 1000
             if wall_ms - self.now_ms > passed_ms + JUMP_MS:
                 self._report_jump(wall_ms - self.now_ms - passed_ms)
                 self.unsteady_until_ms = wall_ms + UNSTEADY_MS
-        if wall_ms >= self.now_ms:  # else it was set back: measured from here, it would jump later
+        if wall_ms >= self.now_ms:  # else it was set back, and its return must not look like a jump
             self.now_ms, self._read_us = wall_ms, elapsed_us
         return self.now_ms
 
@@ -161,7 +160,7 @@ class PolicyTimer:
         return not instance.gates & (KEEPING_GATES | GATE_LOADING | GATE_BUSY)
 
     def next_ms(self) -> int | None:
-        """When `run` is to be called; None if nothing waits."""
+        """The time at which to call `run`; None if nothing waits."""
         if not self.may_act:
             return None
         if self.soon:
@@ -169,7 +168,7 @@ class PolicyTimer:
         return self.heap[0][0] if self.heap else None
 
     def begin(self) -> None:
-        """Look at all streams there are: after loading, a promotion, and the like."""
+        """Arm the timer for all streams: after loading, a promotion, and the like."""
         self.heap.clear()
         self.soon.clear()
         self._places.clear()
@@ -188,7 +187,7 @@ class PolicyTimer:
         self.begin()
 
     def note(self, db_index: int, key: bytes, stream: Stream) -> None:
-        """When the stream wants attention may have changed."""
+        """Arm the timer again for a stream whose times may have changed."""
         place = (db_index, key)
         self._places.setdefault(place)
         if not self._instance.replication.is_replica:
@@ -199,7 +198,7 @@ class PolicyTimer:
                 self._arm(place, due_ms)
 
     def hasten(self, db_index: int, key: bytes) -> None:
-        """Let the features act on a stream before long, whenever they are due."""
+        """Let the features act on a stream soon, whether or not they are due."""
         place = (db_index, key)
         if place in self.soon:
             return
@@ -272,7 +271,7 @@ class PolicyTimer:
         self.counts.steps_us += self.elapsed_us() - start_us
 
     def _take_turn(self, turn: Turn) -> None:
-        left = len(self.soon)  # what hastens a stream while this turn goes on waits for the next
+        left = len(self.soon)  # streams that are hastened during this turn wait for the next one
         while not turn.is_over():
             is_due = bool(self.heap) and self.heap[0][0] <= turn.now_ms
             if not left and not is_due:
@@ -337,7 +336,7 @@ class PolicyTimer:
 
 
 def _note_stored(instance: Instance, db: Database, key: bytes, stream: Stream) -> None:
-    """A stream is stored at a key, under a new name perhaps."""
+    """Arm the timer for a stream that was stored at a key, perhaps under a new name."""
     if stream.policy is not None:
         instance.feature(PolicyTimer).note(db.index, key, stream)
 

@@ -1,7 +1,7 @@
 """Reads the policies of a stream and a group, and changes both together or neither.
 
-XINFO POLICY reads them, XCFGSET and XGROUP CONFIG change them. Where both change, a script calls
-the two, and takes the first back if the second is refused.
+XINFO POLICY reads them, XCFGSET and XGROUP CONFIG change them. If both change, a script calls
+both, and reverts the first if the second is refused.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rillway.pipeline.policy.settings import (
 from rillway.pipeline.wire.connection import Connection, ServerError, Word
 
 # KEYS: the stream, and the dead letters if they are named. ARGV: the group, three numbers of
-# words, then the words of XGROUP CONFIG, those that take it back, and those of XCFGSET.
+# words, then the words of XGROUP CONFIG, those that revert it, and those of XCFGSET.
 BOTH = """
 local function words(first, count)
     local found = {}
@@ -97,7 +97,7 @@ def change_policies(
     new_stream: Mapping[str, Value],
     new_group: Mapping[str, Value],
 ) -> None:
-    """Change all that is named, or nothing. Raises ServerError, ConnectionLost.
+    """Change all named options, or none. Raises ServerError, ConnectionLost.
 
     `before`: the policies as they are.
     """

@@ -1,8 +1,8 @@
 """`rillway policy`: shows and sets the policies of a stream and of a group.
 
 Standard output has a sentence for the stream and one for the group, or with --json an object;
-standard error has a line `warning:` for each thing that cannot work well. Exits with 0; 1 if the
-server refused, cannot be reached or has no policies; 2 for a bad argument.
+standard error has a line `warning:` for each combination of options that does not work well. Exits
+with 0; 1 if the server refused, cannot be reached or has no policies; 2 for a bad argument.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def main(arguments: list[str]) -> int:
 
 
 def run(connection: Connection, options: argparse.Namespace) -> None:
-    """Change what is named, then show all. Raises ServerError, NoPolicies, ConnectionLost."""
+    """Change the named options, then show all. Raises ServerError, NoPolicies, ConnectionLost."""
     stream, group = options.stream, options.group
     found = read_policies(connection, stream, group)
     if options.new_stream or options.new_group:
@@ -71,7 +71,7 @@ def show(policies: Policies, options: argparse.Namespace, warned: list[str]) -> 
 def as_object(
     policies: Policies, options: argparse.Namespace, sentences: list[str], warned: list[str]
 ) -> dict[str, object]:
-    """Return what --json prints: times in milliseconds, sizes in bytes; what is off is left out."""
+    """Return what --json prints: times in ms, sizes in bytes, without options that are off."""
     shown: dict[str, object] = {"stream": options.stream, "group": options.group}
     shown["stream_policy"] = _plain(policies.stream)
     shown["stream_counters"] = _plain(policies.stream_counters)

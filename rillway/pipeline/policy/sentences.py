@@ -1,4 +1,4 @@
-"""What a policy means, in a sentence, and what cannot work well."""
+"""Sentences about policies: what they mean, and warnings about options that do not work well."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rillway.text import size
 
 
 def stream_meaning(stream: str, policy: Mapping[str, Value]) -> str:
-    """Return a sentence about what goes and what stays."""
+    """Return a sentence about what the stream keeps."""
     limits = [
         text
         for name, text in (
@@ -42,7 +42,7 @@ def stream_meaning(stream: str, policy: Mapping[str, Value]) -> str:
 
 
 def group_meaning(stream: str, group: str, policy: Mapping[str, Value]) -> str:
-    """Return a sentence about what becomes of an entry that is not acknowledged."""
+    """Return a sentence about the treatment of entries that are not acknowledged."""
     parts = []
     if "ack-wait" in policy:
         wait = whole(_number(policy["ack-wait"]))
@@ -78,7 +78,7 @@ def _pauses(waits: Value | None) -> str:
 
 
 def warnings(policies: Policies, archive_groups: list[str]) -> list[str]:
-    """Return a sentence for each thing that cannot work well."""
+    """Return a sentence for each combination of options that does not work well."""
     stream, group = policies.stream, policies.group
     found = []
     retain = _number(stream.get("retain-ms", 0))

@@ -147,7 +147,7 @@ def read(setting: Setting, text: str) -> Value:
 
 
 def from_reply(settings: tuple[Setting, ...], reply: Mapping[str, object]) -> dict[str, Value]:
-    """Return the values of a reply to XINFO POLICY; what is off is left out."""
+    """Return the values of a reply to XINFO POLICY, without options that are off."""
     found: dict[str, Value] = {}
     for setting in settings:
         value = reply.get(setting.name)
