@@ -149,6 +149,8 @@ class Drawing:
             steps += [Send(client, ((b"AUTH", b"secret"),)) for client in range(CLIENTS)]
         steps += [Send(client, ((b"HELLO", b"3"),)) for client in range(0, CLIENTS, 2)]
         steps += [self.stream(key) for key in (b"s", b"s", b"t", b"u")[: self.random.randrange(5)]]
+        if self.chance(0.4):
+            steps.append(self.policies(self.one((b"s", b"t"))))
         return steps
 
     def stream(self, key: bytes) -> Step:
@@ -161,6 +163,31 @@ class Drawing:
         ]
         requests = ((b"SELECT", b"0"), (b"DEL", key), *groups, *entries, *reads)
         return Send(self.random.randrange(CLIENTS), requests)
+
+    def policies(self, key: bytes) -> Step:
+        """A stream that looks after itself: what falls due does so within a step of the clock."""
+        dead = self.one((b"u", b"dead", b"text"))
+        group = (b"XGROUP", b"CONFIG", key, self.one((b"g", b"h")))
+        wait = (b"ACK-WAIT", self.one((b"1", b"100", b"1000")))
+        choices = (
+            (*group, *wait, b"BACKOFF", b"0", b"10", b"2000"),
+            (*group, *wait, b"MAX-DELIVERIES", self.one((b"1", b"3")), b"DEAD-LETTER", dead),
+            (*group, b"MAX-PENDING", self.one((b"1", b"4"))),
+            (*group, *wait, b"CONSUMER-EXPIRY", b"1500"),
+            (b"XCFGSET", key, b"RETAIN-LEN", self.one((b"0", b"3")), b"RETAIN-REFS", b"ACKED"),
+            (
+                b"XCFGSET",
+                key,
+                b"RETAIN-BYTES",
+                b"5",
+                b"RETAIN-REFS",
+                self.one((b"KEEPREF", b"DELREF")),
+            ),
+            (b"XCFGSET", key, b"RETAIN-ACKED", b"yes", b"GROUP-MAX-IDLE", b"500"),
+            (b"XADD", key, b"DELAY", self.one((b"0", b"1", b"100", b"900")), b"*", b"f", b"later"),
+        )
+        count = self.random.randrange(1, 5)
+        return Send(self.random.randrange(CLIENTS), tuple(self.random.choices(choices, k=count)))
 
     def directives(self) -> dict[str, str]:
         draw = self.random.choice
@@ -188,6 +215,8 @@ class Drawing:
             return Leave(client, told=self.chance(0.5))
         if kind < 0.10:
             return self.stream(self.one((b"s", b"s", b"t")))
+        if kind < 0.12:
+            return self.policies(self.one((b"s", b"s", b"t")))
         count = 1 if self.chance(0.85) else self.random.randrange(2, 12)
         requests = [tuple(self.request()) for _ in range(count)]
         if self.chance(0.05):

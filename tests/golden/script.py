@@ -4,6 +4,7 @@ A script is read line by line:
 
     # a comment; blank lines mean nothing
     @clock 1518951480106          the server's clock from here on, in Unix ms
+    @elapse 60000                 this many ms pass, and the server does what has fallen due
     @connection alice             whose commands follow; opened when first named ("main" at first)
     > XADD mystream * a 1         a command, as typed into redis-cli
     "1518951480106-0"             what redis-cli prints for it, to the letter
@@ -46,10 +47,18 @@ class Server(Protocol):
 
     def connect(self) -> Connection: ...
 
+    def advance(self, ms: int) -> None:
+        """Time passes, and what falls due is done."""
+
 
 @dataclass(frozen=True)
 class SetClock:
     now_ms: int
+
+
+@dataclass(frozen=True)
+class Elapse:
+    ms: int
 
 
 @dataclass(frozen=True)
@@ -77,7 +86,7 @@ class Receive:
     expected: str
 
 
-Step: TypeAlias = SetClock | Use | Type | Receive
+Step: TypeAlias = SetClock | Elapse | Use | Type | Receive
 
 
 def parse(text: str) -> list[Step]:
@@ -99,6 +108,8 @@ def _steps(lines: list[tuple[int, str]]) -> Iterator[Step]:
         word, _, rest = line.partition(" ")
         if word == "@clock":
             yield SetClock(int(rest))
+        elif word == "@elapse":
+            yield Elapse(int(rest))
         elif word == "@connection":
             yield Use(rest)
         elif word == "@receives":
@@ -118,7 +129,7 @@ def _printed(lines: list[tuple[int, str]], position: int) -> tuple[str, int]:
     printed = []
     while position < len(lines):
         line = lines[position][1]
-        if line.startswith(("> ", "@clock", "@connection", "@receives")):
+        if line.startswith(("> ", "@clock", "@elapse", "@connection", "@receives")):
             break
         printed.append(line)
         position += 1
@@ -132,6 +143,8 @@ def run(steps: Iterable[Step], server: Server) -> None:
     for step in steps:
         if isinstance(step, SetClock):
             server.now_ms = step.now_ms
+        elif isinstance(step, Elapse):
+            server.advance(step.ms)
         elif isinstance(step, Use):
             current = step.connection
             if current not in connections:

@@ -24,4 +24,4 @@ def test_a_tutorial_transcript_comes_out_as_printed(path: Path) -> None:
 
 
 def test_there_are_scripts() -> None:
-    assert len(SCRIPTS) >= 7
+    assert len(SCRIPTS) >= 8

@@ -40,6 +40,9 @@ class FakeServer:
         self.now_ms = 0
         self.connections: list[Echoing] = []
 
+    def advance(self, ms: int) -> None:
+        self.now_ms += ms
+
     def connect(self) -> Echoing:
         self.connections.append(Echoing(self))
         return self.connections[-1]
@@ -56,6 +59,9 @@ def test_a_script_that_says_what_happens_passes() -> None:
 @clock 1518951480106
 > TIME
 (integer) 1518951480106
+@elapse 94
+> TIME
+(integer) 1518951480200
 @connection reader
 > WAIT
 @blocks

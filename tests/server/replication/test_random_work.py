@@ -68,6 +68,9 @@ newer = st.one_of(
     st.just([b"XDELRANGE", b"n", b"(1-1", b"5", b"DELREF"]),
     st.just([b"XGROUP", b"DELCONSUMER", b"n", b"g", b"a", b"KEEPPENDING"]),
     st.just([b"XGROUP", b"DELCONSUMER", b"n", b"g", b"b", b"TRANSFER", b"a"]),
+    st.just([b"XCFGSET", b"n", b"RETAIN-LEN", b"2", b"RETAIN-REFS", b"ACKED"]),
+    st.just([b"XCFGSET", b"n", b"RETAIN-BYTES", b"5", b"RETAIN-REFS", b"DELREF"]),
+    st.just([b"XCFGSET", b"n", b"RETAIN-ACKED", b"yes", b"GROUP-MAX-IDLE", b"900"]),
     st.just([b"XGROUP", b"CONFIG", b"n", b"g", b"ACK-WAIT", b"600", b"BACKOFF", b"100", b"500"]),
     st.just(
         [

@@ -224,3 +224,22 @@ def test_an_entry_that_is_acknowledged_in_time_leaves_nothing() -> None:
         sizes.add(group.memory_bytes())
     assert len(sizes) == 1
     assert policy.due.take(10**6) is None
+
+
+def test_a_back_off_begins_when_the_deadline_is_over() -> None:
+    group = Group(b"readers", 0)
+    policy = group.make_policy()
+    policy.configure(DeliveryOptions(ack_wait_ms=100, backoff_ms=(50, 200)))
+    alice = group.create_consumer(b"alice", 0)
+
+    def taken(now_ms: int) -> list[int]:
+        policy.due.look(now_ms)
+        row = policy.due.take(now_ms)
+        return [] if row is None else [row[0]]
+
+    group.deliver(alice, EntryIDs.of([1]), 0)
+    assert (taken(149), taken(150)) == ([], [1])
+    for now_ms, deliveries, due_ms in ((1000, 2, 1300), (2000, 3, 2300), (3000, 9, 3300)):
+        rows = [row for row in group.pending.rows_of([1]) if row is not None]
+        group.claim_all(rows, alice, now_ms, deliveries=1, count=deliveries)
+        assert (taken(due_ms - 1), taken(due_ms)) == ([], [1])
