@@ -99,7 +99,7 @@ class FreeMemory:
         return is_notable
 
     def give_back_beyond(self, used_bytes: int) -> None:
-        """The same, if the process is much larger than what it uses."""
+        """Return unused memory if the process is much larger than what it uses."""
         if self._resident_bytes() > used_bytes + used_bytes * EXCESS_PERCENT // 100 + EXCESS_BYTES:
             self.give_back_if_notable()
 

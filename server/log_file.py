@@ -113,7 +113,7 @@ class LogFormatter(logging.Formatter):
 
 
 class ColourFormatter(LogFormatter):
-    """The same for a terminal: warnings are yellow, details are dim."""
+    """A line for a terminal: warnings are yellow, details are dim."""
 
     colours = {logging.DEBUG: "2", logging.DEBUG + 5: "2", logging.INFO: ""}
 

@@ -1,4 +1,4 @@
-"""The process and who watches over it: `daemonize`, and `supervised` by systemd or Upstart.
+"""Daemonizing and supervision: `daemonize`, and `supervised` by systemd or Upstart.
 
 Source: the directives of redis.conf; sd_notify(3) for systemd's protocol.
 """
@@ -15,9 +15,9 @@ VARIABLES = {"systemd": "NOTIFY_SOCKET", "upstart": "UPSTART_JOB"}
 
 
 def supervisor(mode: str, environment: Mapping[str, str], warn: Callable[[str], None]) -> str:
-    """Who supervises the process ("no", "systemd", "upstart") under a value of `supervised`.
+    """The supervisor of the process ("no", "systemd", "upstart") for a value of `supervised`.
 
-    A supervisor that the configuration names and that did not start the process is warned of.
+    Warns if the configuration names a supervisor that did not start the process.
     """
     if mode == "auto":
         found = (name for name in ("upstart", "systemd") if VARIABLES[name] in environment)
@@ -29,7 +29,7 @@ def supervisor(mode: str, environment: Mapping[str, str], warn: Callable[[str], 
 
 
 def detach() -> None:
-    """Go on as a child in a session of its own; this process ends with status 0.
+    """Continue as a child in a session of its own; this process ends with status 0.
 
     Call it before threads, the event loop, and locks on files: a child inherits none of them.
     """
@@ -44,7 +44,7 @@ def detach() -> None:
 
 
 def notify_systemd(state: str, environment: Mapping[str, str]) -> None:
-    """Send lines such as READY=1 to systemd. A socket that is gone is no error."""
+    """Send lines such as READY=1 to systemd. A missing socket is no error."""
     address = environment.get(VARIABLES["systemd"], "")
     if address.startswith("@"):
         address = "\0" + address[1:]  # an abstract socket

@@ -105,7 +105,7 @@ def _index(client: Client) -> SlotIndex:
 
 @command("CLUSTER SLOTS", arity=2, flags=STALE | LOADING)
 def cluster_slots(client: Client, argv: Request) -> bytes:
-    """For each range of slots: first, last, the primary, its replicas. Source: Redis 7.0."""
+    """Array of ranges of slots: first, last, the primary, its replicas. Source: Redis 7.0."""
     return replies.array([_slot_range(client, each) for each in node_of(client).slot_ranges()])
 
 
@@ -135,7 +135,7 @@ def _endpoint(client: Client, node: Peer) -> bytes:
 
 @command("CLUSTER SHARDS", arity=2, flags=STALE | LOADING)
 def cluster_shards(client: Client, argv: Request) -> bytes:
-    """For each shard: its ranges of slots, and its nodes. Source: Redis 7.0."""
+    """Array of shards: their ranges of slots, and their nodes. Source: Redis 7.0."""
     found = []
     for shard in node_of(client).shards():
         slots = [replies.integer(slot) for each in shard.ranges for slot in each]
@@ -171,7 +171,7 @@ def _member(client: Client, member: ShardMember) -> bytes:
 
 @command("CLUSTER LINKS", arity=2, flags=STALE)
 def cluster_links(client: Client, argv: Request) -> bytes:
-    """For each connection of the bus: whose it is, and since when. Source: Redis 7.0."""
+    """Array of the connections of the bus: node, direction, age and buffers. Source: Redis 7.0."""
     return replies.array(
         [
             _mapping(

@@ -19,7 +19,7 @@ RILLWAY_VERSION = "0.1.0"  # the same as in pyproject.toml; a test compares them
 
 
 def reported(is_cluster: bool) -> str:
-    """The version of Redis that clients are told."""
+    """The version of Redis that is reported to clients."""
     return CLUSTER_VERSION if is_cluster else REDIS_VERSION
 
 
@@ -125,7 +125,7 @@ class Host(Protocol):
         """A script that had paused has ended: finish the cycle."""
 
     def fatal(self, message: str) -> NoReturn:
-        """Log the message and end the process at once, with exit status 1: going on does harm."""
+        """Log the message and end the process at once, with exit status 1, before it does harm."""
 
     def log(self, level: str, message: str) -> None:
         """Write to the server's log; levels as the `loglevel` directive names them.

@@ -61,7 +61,7 @@ def pfadd(client: Client, argv: Request) -> bytes:
 
 
 def _checked_or_new(client: Client, value: StringValue | None) -> StringValue:
-    """The string if it is a HyperLogLog; one that no key holds yet for None."""
+    """The string, checked to be a HyperLogLog; for None a new one, which is not stored yet."""
     if value is not None:
         hyperloglog.check(value.data)
         return value
@@ -123,7 +123,7 @@ def pfmerge(client: Client, argv: Request) -> bytes:
     target = argv[1]
     with refused():
         sources: list[bytes | bytearray] = []
-        # One after the other: the first that is wrong in any way decides what the error is.
+        # In order: the first key that is wrong in any way determines the error.
         registers = hyperloglog.greatest(_unpacked(client, argv[1:], sources))
         dense = any(map(hyperloglog.is_dense, sources))
         old = client.lookup_string_for_write(target)
@@ -140,7 +140,7 @@ def pfmerge(client: Client, argv: Request) -> bytes:
 def _unpacked(
     client: Client, keys: list[bytes], sources: list[bytes | bytearray]
 ) -> Iterator[bytes]:
-    """The registers of each key that is there; its data goes to `sources`."""
+    """The registers of each existing key, whose data are appended to `sources`."""
     for key in keys:
         value = client.lookup_string(key)
         if value is not None:

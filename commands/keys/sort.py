@@ -211,7 +211,7 @@ def _by_bytes(
 def _by_number(
     weights: Sequence[bytes | None], items: list[bytes], *, is_reversed: bool
 ) -> list[bytes]:
-    """By weights as numbers; equal ones are in the order of their elements."""
+    """Sort by weights as numbers, equal ones by their elements."""
     numbered = list(zip(map(_number, weights), items, strict=True))
     numbered.sort(reverse=is_reversed)
     return [item for _, item in numbered]

@@ -175,7 +175,7 @@ def _advice(instance: Instance) -> list[str]:
 
 @command("LATENCY HISTOGRAM", arity=-2, flags=FLAGS)
 def latency_histogram(client: Client, argv: Request) -> bytes:
-    """By command: the calls, and how many of them took at most 1, 2, 4, ... microseconds.
+    """Map from command to its calls, and how many of them took at most 1, 2, 4, ... microseconds.
 
     A container stands for its sub-commands. Commands that never ran are left out.
     """

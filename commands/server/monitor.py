@@ -65,5 +65,5 @@ def _origin(client: Client) -> bytes:
 
 
 def quoted(word: bytes) -> bytes:
-    """`word` in double quotes; what cannot be printed as an escape."""
+    """`word` in double quotes, with escapes for unprintable bytes."""
     return b'"%b"' % b"".join(map(_QUOTED.__getitem__, word))

@@ -119,7 +119,7 @@ def xdelex(client: Client, argv: Request) -> bytes:
 def pending_by_group(
     client: Client, stream: Stream, ids: list[EntryID], references: References
 ) -> dict[bytes, list[EntryID]]:
-    """Which of the IDs (ascending) DELREF is going to acknowledge, by the names of the groups."""
+    """The IDs (ascending) that DELREF is going to acknowledge, by the names of the groups."""
     if references is not References.DELETE or not client.instance.propagation.sinks:
         return {}
     found = {name: group.pending.among(ids) for name, group in stream.groups.items()}

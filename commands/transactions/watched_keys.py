@@ -8,7 +8,7 @@ from commands.core.client import Client, Clients
 from commands.core.instance import Instance
 from storage.keyspace.database import Database
 
-# As measured: a client's key, beside its bytes; a key in the table of all.
+# Measured memory of a key, without its bytes: for each client, and in the table of all clients.
 _CLIENT_KEY_BYTES = 200
 _KEY_BYTES = 250
 
@@ -21,7 +21,7 @@ class WatchedKeys:
     def __init__(self) -> None:
         # (database index, key) -> whether it had expired when it was watched
         self.expired: dict[tuple[int, bytes], bool] = {}
-        self.has_changed = False  # one of them: the next transaction fails
+        self.has_changed = False  # a watched key: the next transaction fails
         self.memory_bytes = 0
 
 

@@ -113,7 +113,7 @@ def length(stream: Partitions) -> Operation[int]:
 def history(
     stream: Partitions, key: Key, start: str, end: str, count: int | None
 ) -> Operation[list[Entry]]:
-    """Return the entries of a key's partition in order; the key's alone if entries hold keys."""
+    """Return the entries of a key's partition in order; of the key only, if entries hold keys."""
     partition = stream.partition(key)
     found: list[Entry] = []
     while True:

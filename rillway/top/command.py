@@ -112,7 +112,7 @@ def live(options: argparse.Namespace, connection: Connection) -> int:
 
 
 def watch(terminal: Terminal, feed: Feed, state: State, options: argparse.Namespace) -> State:
-    """Draw and handle keys until another database is wanted, or the end."""
+    """Draw and handle keys until the user switches the database or quits."""
     history, due_s = History(), 0.0
     while not (state.has_quit or state.wants_database or terminal.has_ended):
         columns, rows = terminal.size

@@ -1,7 +1,7 @@
-"""Who is primary of what: roles, claims of slots, and epochs, as other nodes state them.
+"""Roles, claims of slots, and epochs, as other nodes announce them.
 
-A claim with a higher epoch wins. Epochs of primaries are distinct: an election takes one that a
-majority granted, and of two primaries that have the same, one takes another.
+A claim with a higher epoch wins. Epochs of primaries are distinct: an election uses one that a
+majority granted, and if two primaries have the same one, one of them takes another.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class Claims:
     def take_role(self, sender: Node, message: Message, former_epoch: int) -> bool:
         """Note whether a sender is a primary, or whose replica it is.
 
-        `former_epoch`: its epoch before this message. False for a message from before the sender
-        became a primary, which has come late: nothing of it is to be taken.
+        `former_epoch`: its epoch before this message. Returns False for a late message, from before
+        the sender became a primary: it must be ignored.
         """
         state = self._state
         if not message.primary:
@@ -126,7 +126,7 @@ class Claims:
         self._flatten_chain()
 
     def take_update(self, message: Message) -> None:
-        """UPDATE: another node knows a newer owner of slots that this one claims."""
+        """Handle UPDATE: another node knows a newer owner of slots that this one claims."""
         owner = self._state.find(message.subject)
         if owner is None or owner.config_epoch >= message.subject_epoch:
             return
@@ -140,7 +140,7 @@ class Claims:
     # -- epochs --------------------------------------------------------------------------------
 
     def take_epochs(self, sender: Node, message: Message) -> None:
-        """The highest epoch that is seen is the current one."""
+        """Adopt the highest epoch that was seen as the current one."""
         state = self._state
         if message.current_epoch > state.current_epoch:
             state.current_epoch = message.current_epoch
@@ -150,7 +150,7 @@ class Claims:
             state.save(is_promise=True)
 
     def resolve_collision(self, sender: Node, message: Message) -> None:
-        """Of two primaries with the same epoch, the one with the smaller ID takes another."""
+        """Take another epoch if this node has the smaller ID of two primaries with the same one."""
         state, me = self._state, self._state.myself
         if not (me.is_primary and sender.is_primary and message.config_epoch == me.config_epoch):
             return

@@ -62,8 +62,8 @@ class Cluster(Operations):
         self._reception = Reception(state, outbox, gossip, claims, failover)
 
     def step(self, event: Event, monotonic_ms: int) -> list[Action]:
-        """Note what has happened; return what is to be done, in order. Nothing is
-        waited for by Unix time, which may jump.
+        """Handle an event; return the actions that follow, in order. All waiting is by monotonic
+        time, because Unix time may jump.
         """
         if isinstance(event, Received):
             self._reception.receive(event.link, event.message, monotonic_ms)
@@ -80,7 +80,7 @@ class Cluster(Operations):
         return self.take_actions(monotonic_ms)
 
     def take_actions(self, monotonic_ms: int) -> list[Action]:
-        """What is to be done after operations. If the file is to be saved, that comes first."""
+        """Return the actions that follow from operations. Saving the file comes first."""
         state = self.state
         if state.must_update:
             state.update(monotonic_ms)
@@ -102,7 +102,7 @@ class Cluster(Operations):
 
     @property
     def is_ok(self) -> bool:
-        """`cluster_state`: whether commands with keys are served."""
+        """`cluster_state`: True if commands with keys are served."""
         return self.state.is_ok
 
     def slot_owner(self, slot: int) -> Node | None:
@@ -118,7 +118,7 @@ class Cluster(Operations):
         return self.state.migrating.get(slot)
 
     def importing_from(self, slot: int) -> Node | None:
-        """The node that a slot comes from: clients that say ASKING are served."""
+        """The node that a slot comes from: clients that send ASKING are served."""
         return self.state.importing.get(slot)
 
     def marked_slots(self) -> list[int]:

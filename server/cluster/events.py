@@ -1,8 +1,8 @@
-"""What happens to the cluster core, and what it wants done.
+"""The events of the cluster core, and the actions that it returns.
 
 The core has no I/O: `Cluster.step(event, monotonic_ms)` returns actions, which the I/O layer
-carries out in their order. `Save` comes before all that it must precede: whoever runs the actions
-has written and synced the file before it goes on.
+carries out in their order. `Save` precedes the actions that depend on it: the file is written
+and synced before the next action is carried out.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from server.cluster.nodes import Link
 
 @frozen_record
 class Tick:
-    """A tenth of a second has passed. Late ones are harmless; each is one round of the cron."""
+    """A tenth of a second has passed: one round of the cron. Late ticks are harmless."""
 
 
 @entity
@@ -28,7 +28,7 @@ class LinkOpened:
 
 @entity
 class LinkLost:
-    """A link is gone: it could not be dialled, the peer closed it, or its output overflowed.
+    """A link was lost: it could not be dialled, the peer closed it, or its output overflowed.
 
     Not for links that the core has closed.
     """
@@ -90,7 +90,7 @@ class Save:
 
 @frozen_record
 class ReplicateFrom:
-    """Be a replica of that address, or go on as one at a new address."""
+    """Become a replica of that address, or stay one at a new address."""
 
     ip: str
     port: int
@@ -98,7 +98,7 @@ class ReplicateFrom:
 
 @frozen_record
 class Promote:
-    """Be a primary from now on, with the data that is here."""
+    """Become a primary, with the present data."""
 
 
 @frozen_record
@@ -110,7 +110,7 @@ class DeleteKeysInSlots:
 
 @frozen_record
 class SlotsChanged:
-    """These slots have another owner, or none; or they are not those of this node's new primary.
+    """These slots have another owner, or none, or do not belong to this node's new primary.
 
     Clients that are blocked on keys in them are to be checked, subscriptions to shard channels end.
     """
@@ -137,7 +137,7 @@ class ResumeWrites:
 
 @frozen_record
 class StateChanged:
-    """`cluster_state` is another: blocked clients are to be checked."""
+    """`cluster_state` has changed: blocked clients are to be checked."""
 
     is_ok: bool
 
@@ -153,7 +153,7 @@ class Deliver:
 
 @frozen_record
 class Log:
-    """A line for the log; `is_warning` as Redis's level."""
+    """A line for the log. `is_warning`: its level is "warning", as in Redis."""
 
     text: str
     is_warning: bool = False

@@ -64,7 +64,7 @@ class Failover:
             state.do(EmptyData())
 
     def _replace_primary(self, monotonic_ms: int) -> None:
-        """Become the primary of the shard, and tell all."""
+        """Become the primary of the shard, and announce it."""
         state, me = self._state, self._state.myself
         former = me.primary
         assert former is not None
@@ -78,7 +78,7 @@ class Failover:
     # -- votes ---------------------------------------------------------------------------------
 
     def vote(self, replica: Node, request: Message, monotonic_ms: int) -> None:
-        """Grant a replica its election, at most one in each epoch; what is promised is saved."""
+        """Vote for a replica, at most once in each epoch; the promise is saved."""
         state = self._state
         refusal = self._refusal(replica, request, monotonic_ms)
         if refusal:
@@ -113,7 +113,7 @@ class Failover:
         return ""
 
     def count_vote(self, voter: Node, message: Message) -> None:
-        """A vote for this node's election, if it is for that one."""
+        """Count a vote, if it is for the present election of this node."""
         if self._epoch and message.current_epoch == self._epoch:
             self._voters.add(voter.id)
 
@@ -153,7 +153,7 @@ class Failover:
             self._replace_primary(monotonic_ms)
 
     def _may_stand(self) -> bool:
-        """Whether this replica should replace its primary, and its data is recent enough."""
+        """Return True if this replica should replace its primary, and its data suffice."""
         state, primary = self._state, self._state.myself.primary
         is_manual = self._manual_until_ms is not None and self._may_begin
         if primary is None or not primary.slots:
@@ -198,7 +198,7 @@ class Failover:
         )
 
     def _votes(self) -> int:
-        """The votes of those that are primaries with slots even now.
+        """The votes of nodes that are still primaries with slots.
 
         A primary that was replaced, and the replica that has replaced it, do not both count.
         """
@@ -240,7 +240,7 @@ class Failover:
             state.send(me.primary.link, self._outbox.message(messages.MFSTART))
 
     def pause_for(self, replica: Node, monotonic_ms: int) -> None:
-        """MFSTART: a replica of this primary wants to replace it, and needs all of its writes."""
+        """Handle MFSTART: a replica is to replace this primary, and needs all of its writes."""
         if replica.primary is not self._state.myself:
             return
         self._end_manual()
@@ -251,11 +251,11 @@ class Failover:
         self._state.log(f"Manual failover requested by replica {replica.id}.", is_warning=True)
 
     def waits_for(self, node: Node) -> bool:
-        """Whether that replica is waiting for the final offset: it is pinged on each tick."""
+        """Return True if that replica waits for the final offset: it is pinged on each tick."""
         return node is self._manual_replica
 
     def note_offset(self, sender: Node, message: Message) -> None:
-        """The primary has paused its writes, and says how far they have come."""
+        """Note the final offset of a primary that has paused its writes."""
         is_awaited = self._manual_until_ms is not None and sender is self._state.myself.primary
         if is_awaited and message.marks & PAUSED and self._manual_offset is None:
             self._manual_offset = message.offset
@@ -270,7 +270,7 @@ class Failover:
     # -- replica migration ---------------------------------------------------------------------
 
     def _join_orphaned(self, monotonic_ms: int) -> None:
-        """A primary has lost its last replica: one of those that have most gives one away."""
+        """Migrate to a primary that has lost its last replica, from one that has most."""
         state, me = self._state, self._state.myself
         primaries = [node for node in state.nodes.values() if node.is_primary]
         counts = {node.id: _working_replicas(node) for node in primaries}

@@ -1,6 +1,6 @@
 """Gossip: which nodes there are, at which addresses, and which of them have failed.
 
-A node is first met by MEET, or heard of from a node that is known. A failure is suspected by one
+A node becomes known by MEET, or by the gossip of a known node. A failure is suspected by one
 node (PFAIL, heartbeat.py), reported in its gossip, and declared (FAIL) by whoever counts reports of
 a majority of the primaries with slots.
 """
@@ -41,7 +41,7 @@ class Gossip:
     def start_handshake(
         self, ip: str, port: int, bus_port: int, flags: int, monotonic_ms: int
     ) -> Node | None:
-        """Dial a node whose ID is not known yet; None if that is under way already."""
+        """Dial a node whose ID is unknown; None if that is under way already."""
         state = self._state
         for other in state.nodes.values():
             if other.in_handshake and other.ip == ip and other.bus_port == bus_port:
@@ -51,7 +51,7 @@ class Gossip:
         return node
 
     def meet_sender(self, link: Link, message: Message, monotonic_ms: int) -> None:
-        """MEET from a node that is not known: it is believed, and its gossip as well."""
+        """Handle MEET from an unknown node: it is trusted, and its gossip as well."""
         ip = message.ip or link.peer_ip
         node = self.start_handshake(ip, message.port, message.bus_port, HANDSHAKE, monotonic_ms)
         if node is not None:
@@ -59,7 +59,7 @@ class Gossip:
         self._state.save()
 
     def finish_handshake(self, link: Link, node: Node, message: Message) -> bool:
-        """The answer to a handshake. False if it was with a node that is known already."""
+        """Handle the answer to a handshake. Returns False if the node was known already."""
         state = self._state
         known = state.find(message.sender)
         if known is not None:
@@ -76,7 +76,7 @@ class Gossip:
         return True
 
     def note_address(self, node: Node, link: Link, message: Message) -> None:
-        """A PING has come from a node: follow it if its address has changed."""
+        """Handle the address of a PING: follow the node if it has changed."""
         ip = message.ip or link.peer_ip
         if link.is_inbound and ip:
             self._move(node, ip, message)
@@ -92,7 +92,7 @@ class Gossip:
         self._state.changed()
 
     def lose_address(self, node: Node) -> None:
-        """Another node has answered at its address."""
+        """Forget the address of a node: another one has answered there."""
         node.flags |= NO_ADDRESS
         node.ip, node.port, node.second_port, node.bus_port = "", 0, 0, 0
         self._state.close(node.link)
@@ -101,7 +101,7 @@ class Gossip:
     # -- what a message says about others ------------------------------------------------------
 
     def take(self, sender: Node | None, message: Message, monotonic_ms: int) -> None:
-        """Take over the gossip of a message. A sender that is not known only introduces nodes."""
+        """Take over the gossip of a message. An unknown sender only introduces nodes."""
         for entry in message.gossip:
             node = self._state.find(entry.id)
             if node is self._state.myself:
@@ -115,7 +115,7 @@ class Gossip:
             self._take_address(node, entry)
 
     def _introduce(self, entry: messages.Gossip, monotonic_ms: int) -> None:
-        """Add a node that is heard of, unless it was forgotten a moment ago."""
+        """Add a node from gossip, unless it was forgotten a moment ago."""
         state = self._state
         if entry.flags & (NO_ADDRESS | HANDSHAKE) or not is_node_id(entry.id):
             return
@@ -137,7 +137,7 @@ class Gossip:
         self.declare_failed(node, monotonic_ms)
 
     def _take_pong_time(self, node: Node, entry: messages.Gossip, monotonic_ms: int) -> None:
-        """Others hear of it: it need not be pinged by this node as well."""
+        """Note that others hear from a node: this one need not ping it as well."""
         if node.flags & (FAIL | PFAIL) or entry.flags & (FAIL | PFAIL) or node.ping_sent_ms:
             return
         pong_ms = entry.pong_received_s * 1000 - self._state.unix_offset_ms
@@ -145,7 +145,7 @@ class Gossip:
             node.pong_received_ms = pong_ms
 
     def _take_address(self, node: Node, entry: messages.Gossip) -> None:
-        """This node cannot reach it, the sender can: the address may have changed."""
+        """Take the address of a node that only the sender can reach: it may have changed."""
         if not node.flags & (FAIL | PFAIL) or entry.flags & (NO_ADDRESS | FAIL | PFAIL):
             return
         where = entry.ip, entry.port, entry.bus_port
@@ -156,7 +156,7 @@ class Gossip:
             node.flags &= ~NO_ADDRESS
 
     def take_extensions(self, sender: Node, message: Message, monotonic_ms: int) -> None:
-        """Names, the shard, and nodes that others were told to forget."""
+        """Take over names, the shard, and the IDs of nodes to forget."""
         state, found = self._state, message.extensions or Extensions()
         names = found.hostname, found.human_name
         if names != (sender.hostname, sender.human_name):
@@ -177,7 +177,7 @@ class Gossip:
     # -- failures ------------------------------------------------------------------------------
 
     def declare_failed(self, node: Node, monotonic_ms: int) -> None:
-        """FAIL, if this node suspects it and a majority does; all others are told."""
+        """Declare FAIL if this node and a majority suspect a node; announce it to all."""
         state = self._state
         if not node.is_suspected or node.is_failed:
             return
@@ -189,13 +189,13 @@ class Gossip:
         self._outbox.fail(node)
 
     def mark_failed(self, node: Node, monotonic_ms: int) -> None:
-        """Note FAIL: this node has counted, or another has and says so."""
+        """Mark a node as failed: this node has counted a majority, or another one has."""
         node.flags = node.flags & ~PFAIL | FAIL
         node.fail_ms = monotonic_ms
         self._state.changed()
 
     def note_pong(self, node: Node, monotonic_ms: int) -> None:
-        """A node has answered: it is reachable again."""
+        """Note that a node has answered: it is reachable again."""
         node.pong_received_ms, node.ping_sent_ms = monotonic_ms, 0
         if node.is_suspected:
             node.flags &= ~PFAIL
@@ -206,7 +206,7 @@ class Gossip:
             self._state.changed()
 
     def _is_redeemed(self, node: Node, monotonic_ms: int) -> bool:
-        """A primary with slots stays failed for a while: a replica may be replacing it."""
+        """Return False for a while if a primary with slots failed: a replica may replace it."""
         if node.is_replica or not node.slots:
             return True
         return monotonic_ms - node.fail_ms > 2 * self._state.settings.node_timeout_ms

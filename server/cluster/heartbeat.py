@@ -1,4 +1,4 @@
-"""What a node does ten times a second: dials, pings, and suspects nodes that are silent."""
+"""The heartbeat of a node: ten times a second it dials, pings, and suspects silent nodes."""
 
 from __future__ import annotations
 
@@ -48,17 +48,17 @@ class Heartbeat:
         if node.in_handshake and monotonic_ms - node.created_ms > patience_ms:
             state.delete(node)
         elif node.link is None:
-            # To dial is to ping: without that, a node that does not listen is never suspected.
+            # Dialling counts as a ping: otherwise a node that does not listen is never suspected.
             node.ping_sent_ms = node.ping_sent_ms or monotonic_ms
             if node.ip:
                 node.link = Link(node, created_ms=monotonic_ms)
                 state.do(Dial(node.link, node.ip, node.bus_port))
 
     def link_opened(self, link: Link, monotonic_ms: int) -> None:
-        """Say something at once on a new link: PING, or MEET where an operator asked for it."""
+        """Send a message on a new link at once: PING, or MEET if an operator asked for it."""
         node = link.node
         if node is None or node.link is not link:
-            self._state.do(Close(link))  # it was given up while it was dialled
+            self._state.do(Close(link))  # the node was forgotten while it was dialled
             return
         link.is_open = True
         pending_ms = node.ping_sent_ms
@@ -70,7 +70,7 @@ class Heartbeat:
     # -- pings ---------------------------------------------------------------------------------
 
     def _ping_at_random(self, monotonic_ms: int) -> None:
-        """Of some nodes, ping the one that was heard of longest ago."""
+        """Ping one of some random nodes: the one that was heard from longest ago."""
         state, oldest = self._state, None
         nodes = list(state.nodes.values())
         for _ in range(RANDOM_CANDIDATES):

@@ -1,8 +1,8 @@
 """Messages of the cluster bus: bytes to `Message`, and back. All integers are big endian.
 
-The I/O layer cuts the stream of a link into frames by `frame_size`, and gives each to `unpack`. A
-frame that is none closes the link (`BadFrame`); one with a length that does not fit its contents is
-dropped (`BadMessage`), as in Redis. A message of another version of the bus is dropped, too.
+The I/O layer cuts the stream of a link into frames by `frame_size`, and gives each to `unpack`.
+Bytes that are no frame close the link (`BadFrame`). A frame whose length does not match its
+contents is dropped (`BadMessage`), as in Redis, and so is a message of another version of the bus.
 """
 
 from __future__ import annotations
@@ -301,7 +301,7 @@ def _unpack_publication(message: Message, frame: bytes) -> int:
 
 
 def _gossip(fields: tuple[bytes, int, int, bytes, int, int, int, int, int]) -> Gossip:
-    """An entry; one with a malformed ID keeps it, and whoever reads it skips it."""
+    """Unpack an entry. A malformed ID is kept; readers skip the entry."""
     node_id, ping_sent_s, pong_received_s, ip, port, bus_port, flags, second_port, _ = fields
     return Gossip(
         id=node_id.decode("latin-1"),
@@ -341,7 +341,7 @@ def _take_extension(extensions: Extensions, kind: int, data: bytes) -> None:
 
 
 def _end(frame: bytes, start: int, size: int) -> int:
-    """Where a part ends. Raises BadMessage if that is beyond the frame."""
+    """The end of a part. Raises BadMessage if that is beyond the frame."""
     end = start + size
     if end > len(frame):
         raise BadMessage("a part of it is missing")
@@ -353,7 +353,7 @@ _SEPARATORS = frozenset(" ,@")
 
 
 def _text(data: bytes) -> str:
-    """Text that ends at a NUL: an address or a name, which stands in nodes.conf as it is."""
+    """Unpack text that ends at a NUL: an address or a name, which nodes.conf gets unchanged."""
     text = data.partition(b"\0")[0].decode("latin-1")
     if not text.isascii() or not text.isprintable() or _SEPARATORS & set(text):
         raise BadMessage(f"{text!r} is not a name or an address")

@@ -1,6 +1,8 @@
-"""What the changing CLUSTER commands do. They take the words of the command, and raise ReplyError
-with Redis's texts. `state` and the actions of the next step have the result; it is synced to disk
-before the command is answered, which Redis leaves out for marks of slots that move.
+"""The CLUSTER commands that change the cluster.
+
+Methods take the words of the command, and raise ReplyError with Redis's texts. The result is in
+`state` and in the actions of the next step. It is synced to disk before the command is answered;
+Redis does not sync marks of moving slots.
 """
 
 from __future__ import annotations
@@ -179,7 +181,7 @@ class Operations:
         self._state.changed(is_promise=True)
 
     def set_slot_importing(self, word: bytes, node_id: bytes) -> None:
-        """CLUSTER SETSLOT slot IMPORTING node: clients that were sent here with ASK are served."""
+        """CLUSTER SETSLOT slot IMPORTING node: clients that ASK has redirected here are served."""
         slot = self._slot_of_primary(word)
         if self._state.owners[slot] is self._state.myself:
             raise ReplyError(b"ERR I'm already the owner of hash slot %d" % slot)
@@ -227,7 +229,7 @@ class Operations:
         return _slot(word)
 
     def check_set_slot(self, word: bytes) -> None:
-        """What CLUSTER SETSLOT looks at before its action: the role, and the slot."""
+        """Check the role and the slot for CLUSTER SETSLOT, before its action."""
         self._slot_of_primary(word)
 
     def _other_primary(self, node_id: bytes) -> Node:
@@ -297,13 +299,13 @@ def _slot(word: bytes) -> int:
 
 
 def _single(words: list[bytes]) -> list[tuple[int, int]]:
-    """Each slot as a range: all words are read before any slot is looked at."""
+    """Each slot as a range: all words are parsed before any slot is checked."""
     slots = [_slot(word) for word in words]
     return list(zip(slots, slots, strict=True))
 
 
 def _ranges(words: list[bytes]) -> Iterator[tuple[int, int]]:
-    """The ranges of an even number of words, each read when those before it were looked at."""
+    """The ranges of an even number of words, each parsed once those before it were checked."""
     for first_word, last_word in zip(words[::2], words[1::2], strict=True):
         first, last = _slot(first_word), _slot(last_word)
         if first > last:

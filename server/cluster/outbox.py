@@ -1,4 +1,4 @@
-"""Messages from this node: their headers, which nodes' gossip they carry, and whom they go to."""
+"""Messages of this node: their headers, their gossip, their receivers."""
 
 from __future__ import annotations
 
@@ -99,12 +99,12 @@ class Outbox:
         return Extensions(me.hostname, me.human_name, me.shard_id, forgotten)
 
     def pong_to_shard(self, monotonic_ms: int) -> None:
-        """Tell the other nodes of this shard what has changed here."""
+        """Announce changes of this node to the other nodes of its shard."""
         leader = self._state.myself.leader
         self._pong([node for node in self._others() if node.leader is leader], monotonic_ms)
 
     def pong_to_all(self, monotonic_ms: int) -> None:
-        """Tell all nodes what has changed here, without waiting for the next PINGs."""
+        """Announce changes of this node to all, without waiting for the next PINGs."""
         self._pong(self._others(), monotonic_ms)
 
     def _pong(self, nodes: Iterable[Node], monotonic_ms: int) -> None:
@@ -115,19 +115,19 @@ class Outbox:
     # -- other messages ------------------------------------------------------------------------
 
     def broadcast(self, message: Message) -> None:
-        """Send a message to all nodes that are linked and known."""
+        """Send a message to all known nodes with a link."""
         for node in self._others():
             if not node.in_handshake:
                 self._state.send(node.link, message)
 
     def fail(self, node: Node) -> None:
-        """Tell all that a majority takes a node for failed."""
+        """Announce to all that a node has failed by the judgement of a majority."""
         message = self.message(messages.FAIL)
         message.subject = node.id
         self.broadcast(message)
 
     def update(self, link: Link | None, owner: Node) -> None:
-        """Tell a node that claims slots of another who owns those."""
+        """Send UPDATE with the owner of slots to a node that claims them."""
         message = self.message(messages.UPDATE)
         message.subject = owner.id
         message.subject_epoch = owner.config_epoch

@@ -1,4 +1,4 @@
-"""What a message that has come does: in the order in which Redis goes through it."""
+"""Handles a received message, in the order in which Redis processes its parts."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from server.cluster.outbox import Outbox
 from server.cluster.state import ClusterState
 
 HEARTBEATS = (messages.PING, messages.PONG, messages.MEET)
-# Epochs from here on no cluster reaches; the next ones might not fit into a message.
+# No cluster reaches such epochs, and the ones after them might not fit into a message.
 EPOCH_LIMIT = 1 << 63
 ROLES = PRIMARY | REPLICA
 
 
 class Reception:
-    """Hands the parts of messages to those that they concern."""
+    """Passes the parts of messages to the objects that they concern."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Reception:
         self._failover = failover
 
     def receive(self, link: Link, message: Message, monotonic_ms: int) -> None:
-        """A message. What a node that is not known says counts for nothing, but for MEET."""
+        """Handle a message. Those of unknown nodes are ignored, except MEET."""
         state = self._state
         state.received[message.type] += 1
         sender = state.find(message.sender)
@@ -71,7 +71,7 @@ class Reception:
             self._failover.note_offset(sender, message)
 
     def _bind(self, link: Link, sender: Node) -> None:
-        """A node dials one link: an older one of it is dead."""
+        """Bind an inbound link to its node. A node dials one link, so an older one is dead."""
         self._state.close(sender.inbound)
         link.node, sender.inbound = sender, link
 
@@ -108,7 +108,7 @@ class Reception:
     def _answer(self, sender: Node | None, link: Link, message: Message, monotonic_ms: int) -> None:
         state, me = self._state, self._state.myself
         is_meet = message.type == messages.MEET
-        # Which address this node has, only those that reach it can tell.
+        # A node learns its own address from those that reach it.
         ip = "" if state.settings.announce_ip else link.local_ip
         if (is_meet or not me.ip) and ip and ip != me.ip:
             me.ip = ip
@@ -120,7 +120,7 @@ class Reception:
         self._outbox.ping(link, messages.PONG, monotonic_ms)
 
     def _is_who_was_dialled(self, link: Link, node: Node, message: Message) -> bool:
-        """Whether the answer is from the node that was dialled, or a handshake has succeeded."""
+        """Return True if the dialled node has answered, or a handshake has succeeded."""
         if node.in_handshake:
             return self._gossip.finish_handshake(link, node, message)
         if node.id == message.sender:
@@ -150,7 +150,7 @@ class Reception:
 
 
 def _is_impossible(sender: Node | None, message: Message) -> bool:
-    """Whether no node sends this: two roles, such an epoch, an ID made up here for a handshake."""
+    """Return True for two roles, an impossible epoch, or the temporary ID of a handshake."""
     epochs = message.current_epoch, message.config_epoch, message.subject_epoch
     has_two_roles = message.flags & ROLES == ROLES
     return (

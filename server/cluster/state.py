@@ -1,8 +1,7 @@
 """The state of the cluster: its nodes, who owns each slot, epochs, marks and bans.
 
-`ClusterState` keeps these consistent with one another; what it means that one of them changes is
-decided in the modules around it. It collects the actions of a step. It has no clock and no chance
-of its own: both are handed in.
+`ClusterState` keeps these consistent with one another; the modules around it decide what follows
+from a change. It collects the actions of a step. Clock and randomness are handed in.
 """
 
 from __future__ import annotations
@@ -72,7 +71,7 @@ class Data(Protocol):
         """The number of keys in a slot."""
 
     def has_keys(self) -> bool:
-        """Whether there is any key."""
+        """Return True if there is any key."""
 
 
 @record
@@ -86,7 +85,7 @@ class Settings:
     migration_barrier: int = 1
     allow_replica_migration: bool = True
     replica_ping_ms: int = 10_000  # repl-ping-replica-period
-    # What others are told: of ports those that are announced, or else are listened on.
+    # What is announced to others; ports that are not announced are those listened on.
     port: int = 6379
     second_port: int = 0
     tls_cluster: bool = False  # `port` is the TLS port, `second_port` the plain one
@@ -109,7 +108,7 @@ class ClusterState:
         self.owners: list[Node | None] = [None] * SLOT_COUNT
         self.migrating: dict[int, Node] = {}
         self.importing: dict[int, Node] = {}
-        # Slots that their owner has stopped to claim, but that no other node has claimed yet.
+        # Slots that their owner no longer claims, and that no other node has claimed yet.
         self.unclaimed = 0
         self.current_epoch = 0
         self.last_vote_epoch = 0
@@ -131,7 +130,7 @@ class ClusterState:
         self.unix_offset_ms = 0
 
     def new_node(self, node_id: str, flags: int, monotonic_ms: int) -> Node:
-        """A node that was not known yet. The ID may be a random one, until it tells its own."""
+        """Add an unknown node. Its ID may be random until the node sends its own."""
         node = Node(node_id, flags, created_ms=monotonic_ms, shard_id=self.random_id())
         self.nodes[node_id] = node
         return node
@@ -214,7 +213,7 @@ class ClusterState:
             node.shard_id = primary.shard_id
 
     def demote(self, node: Node) -> None:
-        """Note that a node is a replica, of whom is not known."""
+        """Note that a node is a replica of an unknown primary."""
         self._detach(node)
         node.flags = node.flags & ~(PRIMARY | MIGRATE_TO) | REPLICA
 
@@ -228,7 +227,7 @@ class ClusterState:
             node.flags |= MIGRATE_TO
 
     def _detach(self, node: Node) -> None:
-        """End a node's being a replica."""
+        """Remove a replica from its primary."""
         if node.primary is not None:
             node.primary.replicas.remove(node)
             if not node.primary.replicas:
@@ -243,7 +242,7 @@ class ClusterState:
         self.do(SlotsChanged(ALL_SLOTS & ~primary.slots))
 
     def replicate(self) -> None:
-        """Have the data follow the role: from the primary's address, or from no node."""
+        """Let the data follow the role: replicate from the primary's address, or from no node."""
         me, address = self.myself, None
         if me.primary is not None:
             is_tls = self.settings.tls_replication
@@ -259,7 +258,7 @@ class ClusterState:
     def client_port(self, node: Peer, is_tls: bool) -> int:
         """The port at which a node serves clients with TLS, or without.
 
-        A node of which only one is known is said to be at that, as in Redis 7.0.
+        If only one of a node's ports is known, that one is returned, as in Redis 7.0.
         """
         if is_tls == self.settings.tls_cluster:
             return node.port
@@ -272,7 +271,7 @@ class ClusterState:
         return node_id in self.bans
 
     def refresh_myself(self) -> None:
-        """Take over what the settings say about this node."""
+        """Apply the settings to this node."""
         me, settings = self.myself, self.settings
         if self._tls_cluster != settings.tls_cluster:  # CONFIG SET
             self._tls_cluster = settings.tls_cluster

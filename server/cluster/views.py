@@ -1,4 +1,4 @@
-"""What the reading CLUSTER commands show, as plain values: the commands encode them.
+"""The replies of CLUSTER commands that change nothing, as plain values: the commands encode them.
 
 Redis's rules: docs of CLUSTER SLOTS, SHARDS, INFO, LINKS. The text of INFO and NODES is complete.
 """
@@ -64,7 +64,7 @@ def all_slot_ranges(state: ClusterState) -> list[SlotRange]:
 
 
 def _is_shown(state: ClusterState, replica: Node) -> bool:
-    """Replicas that have failed, or never had data, are left out."""
+    """Return False for replicas that have failed, or never had data."""
     return not replica.flags & FAIL and offset_of(state, replica) > 0
 
 

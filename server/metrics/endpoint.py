@@ -217,7 +217,7 @@ class MetricsEndpoint:
             self._log("warning", f"There is no user {shown} (metrics-user) to read the metrics.")
 
     def _user_name(self) -> bytes:
-        """Of the user who may read the metrics."""
+        """The name of the user who may read the metrics."""
         return self._instance.config.metrics_user.encode("utf-8", "surrogateescape")
 
     # -- connections ---------------------------------------------------------------------------

@@ -32,5 +32,5 @@ class Backoff:
         return has_passed(self.pause_ms, self._failed_ms, monotonic_ms)
 
     def is_old(self, monotonic_ms: int) -> bool:
-        """Return True if the last failure was so long ago that it says nothing any more."""
+        """Return True if the last failure was too long ago to matter."""
         return has_passed(10 * MAX_PAUSE_MS, self._failed_ms, monotonic_ms)

@@ -1,6 +1,6 @@
-"""The contexts in force: made at the start, and again by CONFIG SET or when the files change.
+"""The TLS contexts in use: created at the start, and again by CONFIG SET or when the files change.
 
-If the new files are not usable, the old contexts stay. Connections that are open keep theirs.
+If the new files are unusable, the old contexts stay. Open connections keep theirs.
 
 Source: Redis 7.0; `tls-auto-reload-interval` and the fields of INFO are those of Valkey 9.1.
 """
@@ -34,11 +34,11 @@ def first_certificate(path: str, owner: str) -> Certificate | None:
 
 
 def decode(der: bytes, owner: str) -> Certificate:
-    """The certificate. Raises ValueError or IndexError if it is none."""
+    """Decode a certificate in DER. Raises ValueError or IndexError for anything else."""
     body = _content(_content(der, 0), 0)  # of the part that is signed
     place = _after(body, 0) if body[0] == _VERSION else 0
     serial = _content(body, place)
-    for _ in range(3):  # the serial number, how it is signed, who signed it
+    for _ in range(3):  # the serial number, the signature algorithm, the issuer
         place = _after(body, place)
     validity = _content(body, place)
     end = _after(validity, 0)
@@ -49,7 +49,7 @@ def decode(der: bytes, owner: str) -> Certificate:
 
 
 def _content(data: bytes, place: int) -> bytes:
-    """What the element at a place holds."""
+    """The content of the element at a place."""
     start, length = _bounds(data, place)
     return data[start : start + length]
 

@@ -54,7 +54,7 @@ HELP = (
     b"    * ACK-WAIT ms, BACKOFF ms [ms ...], MAX-DELIVERIES n, DEAD-LETTER key",
     b"      Deliver entries again that are not acknowledged in time; give them up.",
     b"    * MAX-PENDING n, CONSUMER-EXPIRY ms",
-    b"      Bound what is in flight; remove consumers that are gone.",
+    b"      Bound what is in flight; remove idle consumers.",
     b"CREATE <key> <groupname> <id|$> [option]",
     b"    Add a group that is given the entries after <id>; $: new ones only. Options:",
     b"    * MKSTREAM",

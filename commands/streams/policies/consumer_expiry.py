@@ -64,7 +64,7 @@ def _busy_until_ms(policy: GroupPolicy, consumer: Consumer, now_ms: int) -> int:
 
 
 def _waiting(client: Client, key: bytes, group: Group) -> set[bytes]:
-    """The consumers of a group as whom clients wait in XREADGROUP."""
+    """The consumers of a group for which clients wait in XREADGROUP."""
     blocked = client.instance.feature(BlockedClients)
     found: set[bytes] = set()
     for waiter in blocked.waiters.get((client.db.index, key), ()):

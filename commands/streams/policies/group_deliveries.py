@@ -41,7 +41,7 @@ class GroupDeliveries:
     """The feature of the timer; see the module."""
 
     def due_ms(self, timer: PolicyTimer, stream: Stream) -> int | None:
-        """When a group of a stream wants attention."""
+        """The time at which a group of the stream has something to do."""
         for _, policy in _policies(stream):
             policy.due.begin_at(timer.grace_until_ms)
         policies = (policy for _, policy in _policies(stream))

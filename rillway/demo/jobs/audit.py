@@ -76,7 +76,7 @@ class Books:
 
     @property
     def repeated(self) -> Counter[int]:
-        """How often more than once a job was done, or is a dead letter besides."""
+        """The number of times, beyond the first, that a job was done or became a dead letter."""
         return Counter({job: number - 1 for job, number in (self.done + self.dead).items()})
 
     @property

@@ -24,11 +24,11 @@ from rillway.demo.jobs.work import (
     jobs,
 )
 
-# Long enough to see a dead worker in top.
+# Long enough that `rillway top` shows a dead worker.
 ACK_WAIT_MS = 3_000
 BACKOFF_MS = (200, 1_000)
 MAX_DELIVERIES = 4
-# A job that hangs goes to another worker meanwhile, which does it first.
+# A job that hangs is delivered to another worker in the meantime, which completes it first.
 HANG_SHARE = 1.5
 
 
@@ -64,7 +64,7 @@ class Queue:
             return False
 
     def add(self, number: int, trouble: Trouble | None = None) -> None:
-        """Add jobs, those with a wait for later; `trouble`: all with this one. One transaction."""
+        """Add jobs in one transaction, delayed ones by XADD DELAY. `trouble`: that of all jobs."""
         if not number:
             return
         with self._client.pipeline() as transaction:

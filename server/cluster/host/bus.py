@@ -1,4 +1,4 @@
-"""The connections of the cluster bus: frames in, frames out, and nothing of what they mean.
+"""The connections of the cluster bus: they carry frames, whatever these mean.
 
 Each pair of nodes has two: each dials the other, and is answered on the connection that the other
 has dialled. There is no password, so it is bound to the addresses that clients may use. With
@@ -41,7 +41,7 @@ KEEPALIVE_SECONDS = 30  # as Redis, with the default node timeout
 
 
 class Bus:
-    """The bus of one node: `happened` is told of each event, in the loop; `log` as log_bounded."""
+    """The bus of one node. `happened` is called with each event; `log`: as log_bounded."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class Bus:
             self._handshakes.begin(sock, peer)
 
     async def _begin(self, sock: socket.socket) -> None:
-        with contextlib.suppress(OSError):  # it has gone already
+        with contextlib.suppress(OSError):  # it has disconnected already
             await self._loop.connect_accepted_socket(lambda: _Connection(self, None), sock)
 
     def _encryption(self) -> ssl.SSLContext:
@@ -110,14 +110,14 @@ class Bus:
                     port,
                     ssl=self._credentials.for_dialled_nodes,
                 )
-        except (OSError, ValueError):  # among them TimeoutError and SSLError; and no host's name
+        except (OSError, ValueError):  # TimeoutError, SSLError and others; and an invalid host name
             self.happened(LinkLost(link))
 
     def send(self, link: Link, message: Message, limit_bytes: int) -> bool:
         """Send a message; False if more than `limit_bytes` wait already: the link is closed."""
         connection = link.transport
         if not isinstance(connection, _Connection) or connection.transport is None:
-            return True  # it is gone, and the core is about to hear of it
+            return True  # it was closed; the core is notified next
         connection.transport.write(pack(message))
         if limit_bytes and connection.transport.get_write_buffer_size() > limit_bytes:
             connection.drop()
@@ -125,13 +125,13 @@ class Bus:
         return True
 
     def close(self, link: Link) -> None:
-        """Close a link, about which nothing more is said."""
+        """Close a link without an event."""
         if isinstance(link.transport, _Connection):
             link.transport.is_dropped = True
             link.transport.drop()
 
     def enqueue(self, connection: _Connection) -> None:
-        """Have a frame of a connection handled after those of the others that wait."""
+        """Queue a connection: a frame of it is handled after those of the others."""
         if not self._ready:
             self._loop.call_soon(self._take_some)
         self._ready.append(connection)
@@ -265,7 +265,7 @@ class _Connection(asyncio.Protocol):
 
 
 def _keep_alive(sock: socket.socket | None) -> None:
-    """Notice a machine that has gone without a word: what it has dialled only ends by this."""
+    """Detect a vanished peer: a connection that it has dialled would otherwise never end."""
     if sock is not None:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, KEEPALIVE_SECONDS)

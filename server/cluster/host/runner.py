@@ -1,8 +1,8 @@
-"""Runs the cluster core in a server: its timer, its events, and what it wants done.
+"""Runs the cluster core in a server: its timer, its events, its actions.
 
-Actions are carried out in the order in which the core gives them; what must be on disk before
-others hear of it comes first. At the end of each cycle of the event loop, before replies leave, it
-carries out what the commands of the cycle have changed.
+Actions are carried out in the order in which the core returns them, so promises are on disk before
+other nodes get them. At the end of each cycle of the event loop, before replies leave, the actions
+of the cycle's commands are carried out.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class InstanceData:
         return index.count(slot) if index is not None else 0
 
     def has_keys(self) -> bool:
-        """Whether there is any key."""
+        """Return True if there is any key."""
         return len(self._instance.databases[0]) > 0
 
 
@@ -93,7 +93,7 @@ class NodeFile:
     def __init__(self, path: str) -> None:
         """Create it if it is missing, and lock it. Raises OSError, NodeFileInUse."""
         self._path = path
-        # Not the file itself, which is replaced: the lock would go with the old one.
+        # Not the file itself: it is replaced, and the lock would stay on the old one.
         self._lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -113,7 +113,7 @@ class NodeFile:
             return ""
 
     def write(self, text: str, *, is_synced: bool) -> None:
-        """Replace the text. `is_synced`: it is the new one that a crash leaves. Raises OSError."""
+        """Replace the text. `is_synced`: the new text survives a crash. Raises OSError."""
         temporary = f"{self._path}.tmp-{os.getpid()}"
         with open(temporary, "w", encoding="latin-1") as file:
             file.write(text)
@@ -144,7 +144,7 @@ def release_blocked(instance: Instance) -> None:
         if command is None or not waiting.watched:
             continue
         error = refusal_of_waiting(client, command, waiting.argv)
-        # Keys that have moved while the slot has not are waited for: the slot follows them.
+        # Clients go on waiting for keys that have moved before their slot: the slot follows them.
         if error is not None and error.code in (b"MOVED", b"CLUSTERDOWN"):
             runner.end_waiting(client, error.wire)
 
@@ -257,7 +257,7 @@ class ClusterRunner:
         self._file.close()
 
     def apply_config(self) -> None:
-        """Take over what the directives say; other nodes hear of it with the next message."""
+        """Apply the directives; other nodes learn of them with the next message."""
         self._look_up_settings()
         self.core.state.refresh_myself()
 

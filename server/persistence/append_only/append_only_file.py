@@ -177,7 +177,7 @@ class AppendOnlyFile:
     def maintain(self, monotonic_ms: int) -> None:
         """Called from the tick: tries again what failed before.
 
-        History files that are gone leave the manifest after the file was switched off, too: the
+        Deleted history files leave the manifest after the file was switched off, too: the
         next start would take them for leftovers.
         """
         self._writer.flush(monotonic_ms)

@@ -279,7 +279,7 @@ class Loader:
         return f"{(self._monotonic_us() - self._started_us) / 1e6:.3f}"
 
     def _loaded_so_far(self) -> str:
-        """For error messages: what was loaded before the damage."""
+        """What was loaded before the damage, for error messages."""
         keys = entries = 0
         for db in self._instance.databases:
             keys += len(db)

@@ -155,7 +155,7 @@ class Feed:
         self._propagation.offset += len(data)
 
     def delete(self, keys: list[tuple[int, bytes]]) -> None:
-        """Send a DEL for each (database, key) that is gone already, in small pieces.
+        """Send a DEL for each removed (database, key), in small pieces.
 
         The backlog drops whole pieces: if there are more than it holds, no replica can resume.
         """

@@ -43,8 +43,8 @@ RETRY_MS = 1000
 ACKNOWLEDGE_MS = 1000
 LINE_TIMEOUT_MS = 5000
 
-# What the log says of a primary that is silent for too long. As all lines here, in Redis's words:
-# tools search the log for them. A reason of ours comes after.
+# The log lines for a primary that is silent for too long. All lines here are Redis's, because tools
+# search the log for them; details of ours follow.
 _SILENCE = {
     LinkPhase.CONNECTING: "Timeout connecting to the MASTER...",
     LinkPhase.HANDSHAKE: "Timeout connecting to the MASTER...",
