@@ -21,7 +21,7 @@ PERIOD_US = 60_000_000
 
 @entity
 class _Kind:
-    """Lines of one kind: since the last that was written."""
+    """Lines of one kind that were not written in the present minute."""
 
     ends_us: int  # of its minute
     level: str
@@ -30,7 +30,7 @@ class _Kind:
 
 
 class BoundedLog:
-    """The kinds of which a line was written within the last minute."""
+    """Writes at most one line of each kind a minute, and counts the others."""
 
     def __init__(self, log: Callable[[str, str], None]) -> None:
         self._log = log
@@ -47,7 +47,7 @@ class BoundedLog:
             found.last = message
 
     def tick(self, at_us: int) -> None:
-        """Called several times a second: write how many there were, once their minute is over."""
+        """Called several times a second: write the number of lines once their minute is over."""
         due = [name for name, kind in self._kinds.items() if kind.ends_us <= at_us]
         for name in due:
             kind = self._kinds.pop(name)

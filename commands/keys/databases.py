@@ -51,7 +51,7 @@ def _check_flush_mode(argv: Request) -> None:
 
 
 def empty(instance: Instance) -> None:
-    """Remove all keys, without a word to replicas or the append-only file."""
+    """Remove all keys, without propagation."""
     _flush(instance, instance.databases)
 
 

@@ -58,7 +58,7 @@ class Heartbeat:
         """Send a message on a new link at once: PING, or MEET if an operator asked for it."""
         node = link.node
         if node is None or node.link is not link:
-            self._state.do(Close(link))  # the node was forgotten while it was dialled
+            self._state.do(Close(link))  # it was given up while it was dialled
             return
         link.is_open = True
         pending_ms = node.ping_sent_ms

@@ -1,11 +1,10 @@
-"""Full synchronisations that fail on a primary: the replica waits before it gets another snapshot.
+"""Failed full synchronisations of a primary: the replica pauses before it gets another snapshot.
 
-A synchronisation succeeds once the replica has caught up: it acknowledges all that there was at its
-first acknowledgement after the snapshot. It fails if the connection ends before. That is all that a
-replica says when it cannot load what it gets; and one may be closed because the stream since the
-snapshot exceeds its output limit. The replica is recognized by its address: its IP and the port
-that it has announced. While it pauses, it waits for a snapshot as others do, and gets a newline a
-second.
+A synchronisation succeeds once the replica has caught up: it has acknowledged the offset that was
+current at its first acknowledgement after the snapshot. It fails if the connection ends before,
+because the replica could not load the snapshot (it does not say why), or because the stream since
+then exceeded its output limit. A replica is identified by its IP and the port that it has
+announced. During the pause it waits for a snapshot as others do, and gets a newline a second.
 """
 
 from __future__ import annotations
@@ -21,18 +20,18 @@ class FailedSyncs:
 
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
-        # Which have not caught up: the offset at which they will have; UNKNOWN until the first
-        # acknowledgement.
+        # Replicas that have not caught up yet, and the offset at which they will have: UNKNOWN
+        # until the first acknowledgement.
         self._running: dict[Replica, int] = {}
         self._failed: dict[str, Backoff] = {}
 
     def begin(self, replica: Replica) -> None:
-        """A snapshot begins for this replica."""
+        """Note that a snapshot for this replica begins."""
         if not replica.wants_snapshot_only:
             self._running[replica] = UNKNOWN
 
     def acknowledged(self, replica: Replica) -> None:
-        """The replica has loaded its snapshot, and perhaps caught up."""
+        """Note that the replica has loaded its snapshot, and perhaps caught up."""
         goal = self._running.get(replica)
         if goal == UNKNOWN:
             goal = self._running[replica] = self._instance.replication.offset
@@ -40,7 +39,7 @@ class FailedSyncs:
             self.succeed(replica)
 
     def succeed(self, replica: Replica) -> None:
-        """The replica has caught up, or cannot say so."""
+        """Note that the replica has caught up, or sends no acknowledgements."""
         if self._running.pop(replica, None) is not None:
             self._failed.pop(replica.name, None)
 
@@ -50,7 +49,7 @@ class FailedSyncs:
         return backoff is None or backoff.is_over(self._instance.monotonic_ms)
 
     def refresh(self) -> None:
-        """Note the replicas that have left before they had caught up."""
+        """Note the failures of replicas that have disconnected before they had caught up."""
         monotonic_ms = self._instance.monotonic_ms
         for replica in [replica for replica in self._running if replica.client.closed]:
             has_loaded = self._running.pop(replica) != UNKNOWN
