@@ -2,8 +2,9 @@
 
 An option that is accepted works. Clients and tools ask for some of these (`CONFIG GET
 cluster-enabled`), so each accepts the value that it has in Redis when the feature is not used; any
-other value is refused with an error that names the missing feature. Directives that change nothing that a client or an operator relies on are accepted with any
-value instead: they are the inert ones of commands/config/configuration.py.
+other value is refused with an error that names the missing feature. Directives that change nothing
+that a client or an operator relies on are accepted with any value instead: they are the inert ones
+of commands/config/configuration.py.
 
 To add a feature: move its lines from here to commands/config/configuration.py.
 """
