@@ -31,6 +31,7 @@ from rillway.console.security import refusal_of_write
 from rillway.console.watch import Watch
 from rillway.json_bytes import from_json, to_json
 from rillway.pipeline.wire.ids import format_id, make_id, parse_id
+from rillway.sampler import GroupFigures
 
 Handler: TypeAlias = Callable[["Call"], Awaitable[Any]]
 
@@ -80,6 +81,11 @@ class Call:
     async def watch(self) -> Watch:
         """Return the watch of the database, with its figures. Raises redis.RedisError."""
         return (await self.console.audience(self.session, self.db)).watch
+
+    async def groups(self) -> list[GroupFigures]:
+        """Return the groups of the stream, with their policies unless the server has none."""
+        policies = (await self.watch()).sampler.has_policies is not False
+        return await read_groups(self.link, self.db, self.key, policies=policies)
 
     def text(self, name: str, default: str = "") -> str:
         return self.request.query_params.get(name, default)
@@ -321,14 +327,12 @@ def entry_json(entry: Entry) -> dict[str, Any]:
 
 
 async def groups(call: Call) -> Any:
-    found = await read_groups(call.link, call.db, call.key)
+    found = await call.groups()
     return {"groups": [one.as_json() for one in found]}
 
 
 async def group(call: Call) -> Any:
-    found = [
-        one for one in await read_groups(call.link, call.db, call.key) if one.name == call.group
-    ]
+    found = [one for one in await call.groups() if one.name == call.group]
     if not found:
         raise ApiError(404, "NOGROUP", "there is no such group")
     consumers = await read_consumers(call.link, call.db, call.key, call.group)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import parse_qs, urlencode
@@ -27,17 +27,14 @@ from rillway.console.api import (
 from rillway.console.console import Console, Kind
 from rillway.console.data.entries import Entry, Query, read_page
 from rillway.console.data.facts import read_cluster, read_policy
-from rillway.console.data.groups import read_consumers, read_groups, read_pending
+from rillway.console.data.groups import read_consumers, read_pending
 from rillway.console.formats import from_path, to_path, to_text
 from rillway.console.history import SPANS
 from rillway.console.login import COOKIE, SESSION_SECONDS
 from rillway.console.security import is_same_origin
-from rillway.console.watch import Watch
 from rillway.dead_letter import CONSUMER, DELIVERIES, ERROR, GROUP, ID, NAMES, STREAM
 from rillway.plurals import count_of
-from rillway.sampler.figures import PolicyValue
 from rillway.sampler.replies import as_map
-from rillway.sampler.waits import policy_figures
 
 Page: TypeAlias = Callable[[Call], Awaitable[Response]]
 
@@ -244,7 +241,7 @@ async def entries_tab(call: Call, facts: dict[bytes, Any], shown: views.Shown) -
 async def groups_tab(call: Call, _: dict[bytes, Any], shown: views.Shown) -> dict[str, Any]:
     watch = await call.watch()
     if not shown["tables"].get("groups"):
-        found = await read_groups(call.link, call.db, call.key)
+        found = await call.groups()
         shown["tables"]["groups"] = [
             views.group_row(watch, call.db, call.key, group) for group in found
         ]
@@ -283,22 +280,15 @@ def dead_row(db: int, dead: bytes, entry: Entry) -> views.Row:
 
 async def facts_tab(call: Call, facts: dict[bytes, Any], _: views.Shown) -> dict[str, Any]:
     """Show XINFO STREAM without first and last entry, and the policy."""
-    watch = await call.watch()
+    has_policies = (await call.watch()).sampler.has_policies is not False
     return {
-        "policy": await policy_of(call, watch, call.key),
+        "policy": await read_policy(call.link, call.db, call.key) if has_policies else {},
         "facts": {
             name.decode(): to_text(value) if isinstance(value, bytes) else str(value)
             for name, value in facts.items()
             if name not in (b"first-entry", b"last-entry")
         },
     }
-
-
-async def policy_of(call: Call, watch: Watch, *names: bytes) -> dict[str, PolicyValue]:
-    """Return the policy of a stream or a group; a server that has none is not asked again."""
-    if watch.sampler.has_policies is False:
-        return {}
-    return await read_policy(call.link, call.db, *names)
 
 
 TAB_VALUES = {
@@ -338,7 +328,7 @@ async def entry(call: Call) -> Response:
 
 async def group(call: Call) -> Response:
     watch = await call.watch()
-    found = await read_groups(call.link, call.db, call.key)
+    found = await call.groups()
     chosen = next((one for one in found if one.name == call.group), None)
     if chosen is None:
         raise ApiError(404, "NOGROUP", "There is no such group (any more).")
@@ -350,14 +340,12 @@ async def group(call: Call) -> Response:
         after=call.id("after"), consumer=owner, limit=limit,
     )  # fmt: skip
     shown = views.GroupView(name=call.key, group=call.group).show(watch)
-    policy = await policy_of(call, watch, call.key, call.group)
-    chosen = replace(chosen, **policy_figures(policy, chosen.lag))
     shown["texts"] |= views.group_texts(chosen, watch.sampler.time_ms) | {
         name: text for name, text in shown["texts"].items() if name == "out"
     }
     shown["tables"].setdefault("consumers", views.consumer_rows(consumers))
     shown["tables"]["pending"] = [
-        views.pending_row(call.db, call.key, one, policy) for one in pending
+        views.pending_row(call.db, call.key, one, chosen.policy) for one in pending
     ]
     samples = watch.history.samples((call.key, call.group), call.span())
     name, group_name = to_path(call.key), to_path(call.group)
@@ -379,7 +367,7 @@ async def group(call: Call) -> Response:
         owner=None if owner is None else views.short(owner),
         samples=[sample_cells(one) for one in samples[-TABLE_ROWS:][::-1]],
         following=following,
-        policy=policy,
+        policy=chosen.policy,
         dead_name=views.short(call.console.settings.dead_letters_of(call.key)),
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import redis
 
 from rillway.console.data.link import Link
+from rillway.sampler.figures import PolicyValue
 from rillway.sampler.replies import info_fields, text_map
 
 
@@ -17,9 +18,7 @@ async def read_cluster(link: Link, db: int) -> dict[str, str]:
     return facts if int(facts.get("cluster_known_nodes", 0)) > 1 else {}
 
 
-async def read_policy(
-    link: Link, db: int, key: bytes, *group: bytes
-) -> dict[str, str | int | list[int]]:
-    """Return XINFO POLICY of a stream or a group, which only Rillway has; empty elsewhere."""
-    (reply,) = await link.call_all(db, [("XINFO", "POLICY", key, *group)])
+async def read_policy(link: Link, db: int, key: bytes) -> dict[str, PolicyValue]:
+    """Return XINFO POLICY, which only Rillway has; empty elsewhere."""
+    (reply,) = await link.call_all(db, [("XINFO", "POLICY", key)])
     return {} if isinstance(reply, redis.RedisError) else text_map(reply)

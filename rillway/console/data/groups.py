@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rillway.console.data.link import Link
+from rillway.console.data.link import Link, Word
 from rillway.sampler.figures import ConsumerFigures, GroupFigures
 from rillway.sampler.groups import Interval, consumer_figures, group_figures
 from rillway.sampler.replies import as_map, time_us
@@ -25,15 +25,21 @@ class Pending:
     deliveries: int
 
 
-async def read_groups(link: Link, db: int, key: bytes) -> list[GroupFigures]:
-    """Return the groups of a stream. Raises redis.RedisError."""
+async def read_groups(
+    link: Link, db: int, key: bytes, *, policies: bool = False
+) -> list[GroupFigures]:
+    """Return the groups of a stream, with their `policies` if wanted. Raises redis.RedisError."""
     infos = [as_map(one) for one in await link.call(db, "XINFO", "GROUPS", key)]
-    requests = [("XPENDING", key, info[b"name"]) for info in infos]
-    *summaries, time = await link.call_all(db, [*requests, ("TIME",)])
+    names = [info[b"name"] for info in infos]
+    requests: list[tuple[Word, ...]] = [("XPENDING", key, name) for name in names]
+    if policies:
+        requests += [("XINFO", "POLICY", key, name) for name in names]
+    *replies, time = await link.call_all(db, [*requests, ("TIME",)])
+    summaries, settings = replies[: len(names)], replies[len(names) :] or [None] * len(names)
     now = Interval(time_us(time) // 1000, None)
     return [
-        group_figures(info, summary, None, None, None, now, 0)
-        for info, summary in zip(infos, summaries, strict=True)
+        group_figures(info, summary, None, policy, None, now, 0)
+        for info, summary, policy in zip(infos, summaries, settings, strict=True)
     ]
 
 

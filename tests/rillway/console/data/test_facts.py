@@ -41,7 +41,7 @@ async def test_a_server_by_itself_is_in_no_cluster(reply: Reply) -> None:
 
 async def test_a_policy_is_names_and_values() -> None:
     reply: Reply = [b"retain-ms", 5, b"by", b"age", b"backoff", [1, 2]]
-    assert await read_policy(Canned(reply), 0, b"s", b"g") == {
+    assert await read_policy(Canned(reply), 0, b"s") == {
         "retain-ms": 5,
         "by": "age",
         "backoff": [1, 2],

@@ -32,6 +32,15 @@ async def test_groups(link: Link, stream: Any) -> None:
     assert found[b"\xff"].pending == 0 and found[b"\xff"].oldest_id is None
 
 
+async def test_policies_are_read_where_the_server_has_them(link: Link, stream: Any) -> None:
+    is_rillway = "rillway_version" in stream.info("server")
+    if is_rillway:
+        stream.execute_command("XGROUP", "CONFIG", "s", "g", "ACK-WAIT", 60_000)
+    found = {group.name: group for group in await read_groups(link, 0, b"s", policies=True)}
+    assert found[b"g"].waits_for == ({"deadline": 3} if is_rillway else {})
+    assert (found[b"\xff"].policy, found[b"\xff"].due) == (None, None)
+
+
 async def test_consumers(link: Link, stream: Any) -> None:
     [consumer] = await read_consumers(link, 0, b"s", b"g")
     assert (consumer.name, consumer.pending) == (b"anna", 3)
