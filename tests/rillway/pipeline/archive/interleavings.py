@@ -97,7 +97,7 @@ def without_leases() -> Iterator[None]:
     """And without syncs: nothing loses power here."""
     with ExitStack() as stack:
         stack.enter_context(mock.patch.object(archiver_module, "Leases", NoLeases))
-        for module in ("files.store", "table"):
+        for module in ("files.store", "files.log_files"):
             stack.enter_context(mock.patch(f"rillway.pipeline.archive.{module}.sync"))
         yield
 

@@ -49,6 +49,7 @@ from unittest import mock
 import pyarrow.parquet as pq
 
 from rillway.pipeline.archive import archiver as archiver_module
+from rillway.pipeline.archive import commits
 from rillway.pipeline.archive.archiver import Archiver, ArchiverSettings, Hooks
 from rillway.pipeline.archive.columns.requests import from_options, set_columns
 from rillway.pipeline.archive.engine import LocalEngine
@@ -662,7 +663,7 @@ def tell(url: str, seed: int, steps: int = STORY_STEPS) -> Counter[str]:
         link = stack.enter_context(Connection(url))
         stack.enter_context(mock.patch.object(archiver_module, "Leases", NoLeases))
         # Nothing here loses power.
-        for module in ("files.store", "table"):
+        for module in ("files.store", "files.log_files"):
             stack.enter_context(mock.patch(f"rillway.pipeline.archive.{module}.sync"))
         story = Story(link, Path(folder) / "archive", random.Random(seed))
         try:
@@ -733,7 +734,7 @@ MUTANTS: dict[str, Callable[[], Any]] = {
         archiver_module._Round, "_commit", placed_before_commit
     ),
     "commit over another archiver": lambda: mock.patch.object(
-        archiver_module._Round, "_is_taken", return_value=False
+        commits.Commits, "_is_taken", return_value=False
     ),
     "trim by an epoch that no commit names": lambda: mock.patch.object(
         archiver_module._Round, "_uncommitted", return_value=[]
