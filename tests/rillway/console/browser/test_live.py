@@ -109,3 +109,16 @@ def test_a_page_that_is_hidden_holds_no_connection(page: Page, orders: Any) -> N
     expect(page.locator("tr[data-key='13-0']")).to_have_count(0)
     page.evaluate(hide, False)
     expect(page.locator("tr[data-key='13-0']")).to_be_visible()
+
+
+def test_what_entries_wait_for_changes_on_the_page(page: Page, orders: Any) -> None:
+    orders.execute_command("XGROUP", "CONFIG", "orders", "mailers", "ACK-WAIT", 600_000)
+    pending = orders.xpending("orders", "mailers")["pending"]
+    page.goto(GROUP)
+    waits = page.locator("[data-text=waits]")
+    expect(waits).to_contain_text(f"{pending} for a deadline")
+    expect(page.locator("table[data-table=pending] td[data-cell=waits]").first).to_contain_text(
+        "its deadline, in 10 min"
+    )
+    orders.xack("orders", "mailers", orders.xpending("orders", "mailers")["min"])
+    expect(waits).to_contain_text(f"{pending - 1} for a deadline")
