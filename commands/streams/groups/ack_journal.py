@@ -1,7 +1,8 @@
 """The journal of acknowledgements of a stream. Rillway's own: XCFGSET key ACK-JOURNAL name.
 
-XACK and XACKDEL append an entry to the journal for each entry that was pending, in the same action:
-a reader of the append-only file gets both or neither. There, the entries of the journal are
+XACK and XACKDEL append an entry to the journal for each entry that was pending, in the same action,
+and so does the server for an entry that becomes a dead letter: a reader of the append-only file
+gets both or neither. There, the entries of the journal are
 requests of their own, with their IDs, after the acknowledgement; so a replay of these requests
 (`client.replays`) does not append to the journal by itself.
 
@@ -44,16 +45,27 @@ def write_down(
     client: Client, argv: Request, group: Group, journal: AckJournal, entries: list[PendingEntry]
 ) -> None:
     """Append the acknowledgement of `entries`, which `argv` has brought about, to the journal."""
+    if entries and not client.propagates:
+        client.propagate(*argv)  # XACK as it was sent; XACKDEL has been propagated as others
+    record(client, argv[1], group, journal, entries)
+
+
+def record(
+    client: Client,
+    stream_key: bytes,
+    group: Group,
+    journal: AckJournal,
+    entries: list[PendingEntry],
+) -> None:
+    """Append the acknowledgement of `entries`, which has been propagated, to the journal."""
     if not entries:
         return
     key, length = journal.key, len(entries)
     target = client.lookup_for_write(key)
-    if key == argv[1] or (target is not None and not _can_take(target, length)):
+    if key == stream_key or (target is not None and not _can_take(target, length)):
         journal.skipped += length
         return
     assert target is None or isinstance(target, Stream)
-    if not client.propagates:
-        client.propagate(*argv)  # XACK as it was sent; XACKDEL has been propagated as others
     trim = _trim(client, journal)
     if target is not None and _may_trim(target, length, journal):
         serve_waiters_first(client, key)
@@ -62,7 +74,7 @@ def write_down(
         target = created_stream(client, key)
     for entry in entries:
         entry_id = automatic_id(target.last_id, now_ms)
-        fields = acknowledgement_fields(argv[1], group, entry, now_ms)
+        fields = acknowledgement_fields(stream_key, group, entry, now_ms)
         append_entry(client, key, target, entry_id, encode_fields(fields), len(fields))
         client.propagate(b"XADD", key, format_id(entry_id), *fields)
     if trim.apply(target, client):

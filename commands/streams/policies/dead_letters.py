@@ -2,6 +2,7 @@
 
 An entry whose last delivery (MAX-DELIVERIES) has ended without an acknowledgement moves to another
 stream of the database: XADD there and XACK in the group are one unit, for files and replicas, too.
+The stream's journal of acknowledgements records it (commands/streams/groups/ack_journal.py).
 The entry itself stays in its stream, for other groups. The dead letter has its fields, and then
 
     rillway-stream, rillway-group, rillway-id    where it comes from
@@ -27,13 +28,14 @@ from commands.acl.access_control import AccessControl
 from commands.acl.selectors import WRITE
 from commands.core.client import Client
 from commands.streams.add import append_entry, automatic_id, created_stream
+from commands.streams.groups.ack_journal import record
 from commands.streams.groups.delivery import group_changed, propagate_removals
 from commands.streams.policies.retention import acknowledged
 from commands.streams.policies.timer import PolicyTimer
 from storage.entries.entry import decode_fields, encode_fields
 from storage.entries.entry_id import MAX_ID, EntryID, EntryIDs, format_id
 from storage.groups.group import MAX_DELIVERIES, Group
-from storage.groups.pending_block import Row
+from storage.groups.pending_block import PendingEntry, Row
 from storage.policies.group_policy import GroupPolicy
 from storage.stream import Stream
 
@@ -107,6 +109,8 @@ def bury(
     _append(client, policy.options.dead_letter, fields, now_ms)
     group.acknowledge_all(EntryIDs.of([entry_id]))
     propagate_removals(client, key, {group.name: [entry_id]}, [])
+    if stream.ack_journal is not None:
+        record(client, key, group, stream.ack_journal, [PendingEntry(*row)])
     group_changed(client, key)
     acknowledged(client, key, stream)
     policy.dead_lettered += 1

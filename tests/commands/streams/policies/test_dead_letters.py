@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from commands.streams.policies.dead_letters import letter_fields
+from server.inprocess.server import InProcessServer
 from storage.entries.entry_id import EntryIDs
 from storage.groups.group import Group
 from tests.commands.streams.policies.workers import START_MS, Workers, sink_of
-from tests.commands.streams.talk import Talk
+from tests.commands.streams.talk import NOW_MS, Talk
 
 OPTIONS = "ACK-WAIT 1000 MAX-DELIVERIES 2 DEAD-LETTER dead"
 
@@ -67,6 +68,27 @@ def test_the_letter_and_the_acknowledgement_are_one_unit(workers: Workers) -> No
     multi, letter, acknowledgement, end = propagated()
     assert (multi, acknowledgement, end) == ("MULTI", "XACK jobs g 1-1", "EXEC")
     assert letter.startswith(f"XADD dead {workers.server.now_ms}-0 n 1 rillway-stream jobs ")
+
+
+def test_a_journal_has_the_acknowledgement_as_well(workers: Workers) -> None:
+    workers.talk.do("XCFGSET jobs ACK-JOURNAL acks")
+    replica = Talk(InProcessServer(now_ms=NOW_MS))
+    propagated = sink_of(workers.server)
+    wear_out(workers)
+    workers.server.advance(1000)
+    workers.add(2)
+    workers.read("a")
+    workers.talk.do("XNACK jobs g FATAL IDS 1 2-1")
+    workers.talk.do("XACK jobs g 1-1")  # late: it is not pending any more
+    rows = [fields[1::2] for _, fields in workers.talk.do("XRANGE acks - +")]
+    read_ms, dead_ms = str(START_MS + 1000).encode(), str(START_MS + 2000).encode()
+    assert rows == [
+        [b"jobs", b"g", b"b", b"1-1", read_ms, dead_ms, b"2"],
+        [b"jobs", b"g", b"a", b"2-1", dead_ms, dead_ms, b"1"],
+    ]
+    replica.do("XGROUP CREATE jobs g 0 MKSTREAM")
+    replica.replay(*propagated())
+    assert replica.do("XRANGE acks - +") == workers.talk.do("XRANGE acks - +")
 
 
 def test_readers_of_the_dead_letters_are_woken(workers: Workers) -> None:
