@@ -394,11 +394,11 @@ pipeline-chaos: $(VENV)/.dev compiled redis-sentinel java ## two archivers of 50
 
 .PHONY: archive-model
 archive-model: $(VENV)/.dev redis-server ## random stories of failovers and archivers, for ten minutes
-	@PYTHONPATH=. $(BIN)/python -m tests.rillway.pipeline.archive.model --seconds 600 $(ARGS)
+	@PYTHONPATH=. $(BIN)/python -m tests.rillway.pipeline.archive.invariant.stories --seconds 600 $(ARGS)
 
 .PHONY: archive-orders
 archive-orders: $(VENV)/.dev redis-server ## two archivers in each order in which their steps can come: ARGS="--seconds 600"
-	@PYTHONPATH=. $(BIN)/python -m tests.rillway.pipeline.archive.interleavings $(ARGS)
+	@PYTHONPATH=. $(BIN)/python -m tests.rillway.pipeline.archive.invariant.interleavings $(ARGS)
 
 # Over fixed data and by a fixed clock: only what was changed on purpose looks different.
 .PHONY: screenshots

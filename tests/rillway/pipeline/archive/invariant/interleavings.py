@@ -1,6 +1,6 @@
 """Two archivers of one stream, both without a lease, in each order in which their steps can come.
 
-    python -m tests.rillway.pipeline.archive.interleavings [--seconds 3600]
+    python -m tests.rillway.pipeline.archive.invariant.interleavings [--seconds 3600]
 
 goes through all orders, the ones with few changes from one archiver to the other first, until one
 fails or the time is over. Whatever the order: each entry is archived once, in its place, none is
@@ -23,7 +23,7 @@ from rillway.pipeline.archive import archiver as archiver_module
 from rillway.pipeline.archive.archiver import ArchiverSettings
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.wire.connection import Connection
-from tests.rillway.pipeline.archive.model import EXPECTED_ENDS, NoLeases, Steps
+from tests.rillway.pipeline.archive.invariant.model import EXPECTED_ENDS, NoLeases, Steps
 from tests.rillway.pipeline.archive.scene import (
     STEPS,
     STREAM,
@@ -109,7 +109,7 @@ def changes_of(order: str) -> int:
 
 def main() -> int:
     """Returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m tests.rillway.pipeline.archive.interleavings")
+    parser = argparse.ArgumentParser(prog="python -m tests.rillway.pipeline.archive.invariant.interleavings")
     parser.add_argument("--seconds", type=float, default=3600.0)
     options = parser.parse_args()
     played, began = 0, time.monotonic()

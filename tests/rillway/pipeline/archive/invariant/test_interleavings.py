@@ -7,7 +7,7 @@ from math import comb
 import pytest
 
 from rillway.pipeline.wire.connection import Connection
-from tests.rillway.pipeline.archive.interleavings import NUMBER, changes_of, orders, play
+from tests.rillway.pipeline.archive.invariant.interleavings import NUMBER, changes_of, orders, play
 
 
 def test_all_orders_are_known() -> None:

@@ -28,7 +28,7 @@ from rillway.pipeline.archive.upkeep.compaction import compact
 from rillway.pipeline.query.history import open_history
 from rillway.pipeline.wire.connection import Connection
 from rillway.pipeline.wire.ids import MIN_ID, format_id, parse_id
-from tests.rillway.pipeline.archive.model import tell
+from tests.rillway.pipeline.archive.invariant.model import tell
 from tests.rillway.pipeline.archive.scene import (
     DAY_MS,
     STEPS,

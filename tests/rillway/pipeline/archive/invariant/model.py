@@ -18,7 +18,7 @@ One exception, of which the stories have a few: an entry that a client had remov
 archived, and that a restore brought back between commit and place, or where what is older has
 expired from the archive.
 
-    python -m tests.rillway.pipeline.archive.model [--seconds 60] [--seed 0]
+    python -m tests.rillway.pipeline.archive.invariant.model [--seconds 60] [--seed 0]
         [--mutant NAME|--mutants] [--server redis|newer|rillway] [--watch]
 
 runs stories until one fails or the time is over; with a mutant, a check that was taken out, one has
@@ -759,7 +759,7 @@ SERVERS: dict[str, Callable[[Path], RunningServer]] = {
 
 def main() -> int:
     """Stories until one fails or the time is over. Returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m tests.rillway.pipeline.archive.model")
+    parser = argparse.ArgumentParser(prog="python -m tests.rillway.pipeline.archive.invariant.model")
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=0, help="of the first story")
     parser.add_argument("--steps", type=int, default=STORY_STEPS)
