@@ -14,16 +14,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from itertools import combinations, groupby, pairwise
 from pathlib import Path
-from unittest import mock
 
-from rillway.pipeline.archive import archiver as archiver_module
 from rillway.pipeline.archive.archiver import ArchiverSettings
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.wire.connection import Connection
-from tests.rillway.pipeline.archive.invariant.model import EXPECTED_ENDS, NoLeases, Steps
+from tests.rillway.pipeline.archive.invariant.steps import EXPECTED_ENDS, Steps, without_leases
 from tests.rillway.pipeline.archive.scene import (
     STEPS,
     STREAM,
@@ -92,16 +90,6 @@ def check(order: str, link: Connection, table: ArchiveTable) -> None:
         raise Broken(f"{order}: archived, live and epochs are {found}")
 
 
-@contextmanager
-def without_leases() -> Iterator[None]:
-    """And without syncs: nothing loses power here."""
-    with ExitStack() as stack:
-        stack.enter_context(mock.patch.object(archiver_module, "Leases", NoLeases))
-        for module in ("files.store", "files.log_files"):
-            stack.enter_context(mock.patch(f"rillway.pipeline.archive.{module}.sync"))
-        yield
-
-
 def changes_of(order: str) -> int:
     """How often the other archiver goes on."""
     return sum(1 for _ in groupby(order)) - 1
@@ -109,7 +97,9 @@ def changes_of(order: str) -> int:
 
 def main() -> int:
     """Returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m tests.rillway.pipeline.archive.invariant.interleavings")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.rillway.pipeline.archive.invariant.interleavings"
+    )
     parser.add_argument("--seconds", type=float, default=3600.0)
     options = parser.parse_args()
     played, began = 0, time.monotonic()
