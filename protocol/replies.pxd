@@ -10,36 +10,39 @@ from protocol.python_api cimport (
 )
 
 
-cdef inline char* put_line(char* end, int sign, unsigned long long number, bint is_negative) noexcept:
+cdef inline char* put_digits(char* end, long long number) noexcept:
+    """Write a number before `end`; where it begins."""
+    # -2^63 has no positive counterpart; the subtraction of unsigned numbers is defined.
+    cdef unsigned long long size = 0ULL - <unsigned long long> number if number < 0 else number
+    while True:
+        end -= 1
+        end[0] = <char> (48 + size % 10)
+        size //= 10
+        if not size:
+            break
+    if number < 0:
+        end -= 1
+        end[0] = 45
+    return end
+
+cdef inline char* put_line(char* end, int sign, long long number) noexcept:
     """Write a sign, a number and the end of the line before `end`; where they begin."""
     end -= 2
     memcpy(end, b"\r\n", 2)
-    while True:
-        end -= 1
-        end[0] = <char> (48 + number % 10)
-        number //= 10
-        if not number:
-            break
-    if is_negative:
-        end -= 1
-        end[0] = 45
-    end -= 1
+    end = put_digits(end, number) - 1
     end[0] = <char> sign
     return end
 
 cdef inline bytes make_line(int sign, long long number):
     """A sign, a number and the end of the line."""
     cdef char text[24]
-    cdef bint is_negative = number < 0
-    # -2^63 has no positive counterpart; the subtraction of unsigned numbers is defined.
-    cdef unsigned long long size = 0ULL - <unsigned long long> number if is_negative else number
-    cdef char* start = put_line(text + 24, sign, size, is_negative)
+    cdef char* start = put_line(text + 24, sign, number)
     return PyBytes_FromStringAndSize(start, text + 24 - start)
 
 cdef inline char* put_text(char* out, const char* text, Py_ssize_t size) noexcept:
     """Write a bulk string, for which there is room; the place after it."""
     cdef char line[24]
-    cdef char* start = put_line(line + 24, 36, size, False)  # $
+    cdef char* start = put_line(line + 24, 36, size)  # $
     memcpy(out, start, line + 24 - start)
     out += line + 24 - start
     memcpy(out, text, size)
@@ -80,6 +83,39 @@ cdef inline bytes make_bulks(bytes head, list values):
     for index in range(PyList_GET_SIZE(values)):
         out = put_bulk(out, <bytes> PyList_GET_ITEM(values, index))
     return made
+
+cdef inline bytes make_filled(list texts, Py_ssize_t size, tuple values):
+    """Texts with values between them; `size`: that of the texts."""
+    cdef Py_ssize_t count = len(values)
+    cdef Py_ssize_t index
+    cdef char line[24]
+    cdef char* start
+    cdef char* out
+    cdef long long number
+    if count != len(texts) - 1:
+        raise ValueError("as many values as places are needed")
+    for value in values:
+        # At most a sign and 19 digits.
+        size += len(<bytes> value) if type(value) is bytes else 20
+    made = PyBytes_FromStringAndSize(NULL, size)
+    out = PyBytes_AS_STRING(made)
+    for index in range(count + 1):
+        text = <bytes> texts[index]
+        memcpy(out, PyBytes_AS_STRING(text), len(text))
+        out += len(text)
+        if index == count:
+            break
+        value = values[index]
+        if type(value) is bytes:
+            memcpy(out, PyBytes_AS_STRING(<bytes> value), len(<bytes> value))
+            out += len(<bytes> value)
+        else:
+            number = value
+            start = put_digits(line + 24, number)
+            memcpy(out, start, line + 24 - start)
+            out += line + 24 - start
+    size = out - PyBytes_AS_STRING(made)
+    return PyBytes_FromStringAndSize(PyBytes_AS_STRING(made), size)
 
 cdef extern from *:
     """
@@ -122,6 +158,13 @@ cdef inline bytes make_plain_double(double value):
     cdef char text[DOUBLE_BYTES]
     cdef Py_ssize_t size = put_plain_double(text, value)
     return PyBytes_FromStringAndSize(text, size) if size else None
+
+
+cdef class Form:
+    cdef list _texts
+    cdef Py_ssize_t _size
+
+    cpdef bytes fill(self, tuple values)
 
 
 cdef tuple _SMALL_INTEGERS

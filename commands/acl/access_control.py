@@ -37,6 +37,10 @@ class AccessControl:
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
         self.users: dict[bytes, User] = {DEFAULT_USER: default_user()}
+        self._names: list[bytes] = []  # in order, once they were asked for; [] after a change
+        # How many clients have logged in as each user but the default one.
+        self._logged_in: dict[bytes, int] = {}
+        instance.feature(Clients).on_close.append(self._forget)
         _set_password(self.default, instance.config.requirepass)
         instance.feature(TrackingTable).may_see = self._may_see
 
@@ -59,9 +63,15 @@ class AccessControl:
         _set_password(built_in, self._instance.config.requirepass)
         return built_in.line() == self.default.line()
 
+    def sorted_names(self) -> list[bytes]:
+        """The names of all users, in order."""
+        if not self._names:
+            self._names = sorted(self.users)
+        return self._names
+
     def sorted_users(self) -> list[User]:
         """All users, in the order of their names."""
-        return [self.users[name] for name in sorted(self.users)]
+        return [self.users[name] for name in self.sorted_names()]
 
     def user_of(self, client: Client) -> User:
         """The user that a client is."""
@@ -71,7 +81,7 @@ class AccessControl:
 
     def admit(self, client: Client) -> None:
         """Make a client the default user: a new connection, or after RESET."""
-        client.user = DEFAULT_USER
+        self._set_user(client, DEFAULT_USER)
         client.authenticated = not self.requires_login
         self._set_gates(client)
 
@@ -84,7 +94,7 @@ class AccessControl:
             info = describe_client(client)
             self.note_failed_login(name, context_of(client), word, info, self._instance.now_ms)
             raise ReplyError(errors.WRONGPASS)
-        client.user = name
+        self._set_user(client, name)
         client.authenticated = True
         self._set_gates(client)
 
@@ -113,7 +123,8 @@ class AccessControl:
         for name in names:
             user = self.users.get(name)
             if user is not None and user.is_on:
-                client.user, client.authenticated = name, True
+                self._set_user(client, name)
+                client.authenticated = True
                 self._set_gates(client)
                 return
         name = names[0]
@@ -121,6 +132,20 @@ class AccessControl:
         instance.stats.acl_access_denied_tls_cert += 1
         log = instance.feature(AccessLog)
         log.add(b"tls-cert", b"toplevel", name, name, info, instance.now_ms)
+
+    def _set_user(self, client: Client, name: bytes) -> None:
+        """Make a client another user, and count it."""
+        if name != client.user:
+            self._forget(client)
+            client.user = name
+            if name != DEFAULT_USER:
+                self._logged_in[name] = self._logged_in.get(name, 0) + 1
+
+    def _forget(self, client: Client) -> None:
+        """The client is not its user any more, or has closed."""
+        left = self._logged_in.pop(client.user, 0) - 1
+        if left > 0:
+            self._logged_in[client.user] = left
 
     def _set_gates(self, client: Client) -> None:
         gates = client.gates & ~(GATE_AUTH | GATE_RESTRICTED)
@@ -138,14 +163,20 @@ class AccessControl:
         user = self.users[client.user]
         return any(selector.keys.allow(key, 0) for selector in user.selectors)
 
-    def _clients(self) -> list[Client]:
-        """The clients that have a user: the link to a primary has none."""
+    def _clients(self, names: Iterable[bytes]) -> list[Client]:
+        """The clients that are one of these users, or all if the default user is among them.
+
+        The link to a primary has no user.
+        """
+        if DEFAULT_USER not in names and self._logged_in.keys().isdisjoint(names):
+            return []
         clients = self._instance.feature(Clients).by_id.values()
         return [client for client in clients if not client.gates & GATE_PRIMARY]
 
     def _close(self, client: Client, caller: Client | None) -> None:
         """Close a client that has lost its user or a channel; the caller after its reply."""
-        client.user, client.authenticated = DEFAULT_USER, False
+        self._set_user(client, DEFAULT_USER)
+        client.authenticated = False
         self._set_gates(client)
         if client is caller:
             client.enter(ClientEvent.FINISH)
@@ -168,9 +199,11 @@ class AccessControl:
         """Add a user, or let it take the place of the one of its name."""
         old = self.users.get(user.name)
         self.users[user.name] = user
+        if old is None:
+            self._names = []
         for rule in sorted(_first_argument_rules(user) - _first_argument_rules(old)):
             self._instance.host.log("warning", _MISUSE % self._instance.shown(rule))
-        for client in self._clients():
+        for client in self._clients([user.name]):
             if client.user == user.name:
                 if old is not None and self._loses_channel(client, old, user):
                     self._close(client, caller)
@@ -182,7 +215,8 @@ class AccessControl:
     def remove(self, names: Sequence[bytes], caller: Client | None = None) -> int:
         """Remove users, and close their connections; how many there were."""
         removed = {name for name in names if self.users.pop(name, None) is not None}
-        for client in self._clients():
+        self._names = []
+        for client in self._clients(removed):
             if client.user in removed:
                 self._close(client, caller)
         return len(removed)
@@ -191,7 +225,8 @@ class AccessControl:
         """Replace all users (ACL LOAD); without a default user there is the built-in one."""
         before = self.users
         self.users = {DEFAULT_USER: default_user()} | {user.name: user for user in users}
-        for client in self._clients():
+        self._names = []
+        for client in self._clients([DEFAULT_USER]):
             user = self.users.get(client.user)
             if user is None or self._loses_channel(client, before[client.user], user):
                 self._close(client, caller)

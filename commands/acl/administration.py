@@ -91,8 +91,7 @@ def acl_list(client: Client, argv: Request) -> bytes:
 @command("ACL USERS", arity=2, flags=FLAGS)
 def acl_users(client: Client, argv: Request) -> bytes:
     """Array of names."""
-    users = client.instance.feature(AccessControl).sorted_users()
-    return replies.bulk_array([user.name for user in users])
+    return replies.bulk_array(client.instance.feature(AccessControl).sorted_names())
 
 
 @command("ACL WHOAMI", arity=2, flags=NOSCRIPT | LOADING | STALE)

@@ -322,10 +322,25 @@ class Selector:
 
     def shown(self) -> bytes:
         """The rules that make this selector, as lists and files have them."""
-        channels = self.channels.shown()
-        if not self.channels.covers_all:
-            channels.insert(0, b"resetchannels")
-        return b" ".join([*self.keys.shown(), *channels, self.commands.shown()])
+        words: list[bytes] = []
+        self.add_words(words)
+        return b" ".join(words)
+
+    def add_words(self, words: list[bytes]) -> None:
+        """Add these rules to a list."""
+        keys, channels, commands = self.keys, self.channels, self.commands
+        if keys.covers_all:
+            words.append(b"~*")
+        elif keys.patterns:
+            words += keys.shown()
+        if channels.covers_all:
+            words.append(b"&*")
+        else:
+            words.append(b"resetchannels")
+            if channels.patterns:
+                words += channels.shown()
+        words.append(commands.base)
+        words += commands.written
 
 
 def parse_selector(rule: bytes, *, all_channels: bool) -> Selector:

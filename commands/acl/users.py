@@ -156,17 +156,13 @@ class User:
 
     def line(self) -> bytes:
         """The user as a line of a file, which makes the same user."""
-        root, *others = self.selectors
-        return b" ".join(
-            [
-                b"user",
-                self.name,
-                *self.flags(),
-                *(b"#" + digest for digest in self.hashes),
-                root.shown(),
-                *(b"(%b)" % selector.shown() for selector in others),
-            ]
-        )
+        words = [b"user", self.name, *self.flags()]  # 1 us for all: there may be thousands
+        for digest in self.hashes:
+            words.append(b"#" + digest)
+        self.selectors[0].add_words(words)
+        for selector in self.selectors[1:]:
+            words.append(b"(%b)" % selector.shown())
+        return b" ".join(words)
 
 
 _FLAGS = {

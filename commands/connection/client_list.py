@@ -8,8 +8,8 @@ What the other sizes count is in commands/connection/client_memory.py.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from functools import cache
 
 from commands.config.redaction import HIDDEN
 from commands.connection.client_attributes import Library
@@ -35,10 +35,16 @@ _TYPES = {
     b"REPLICA": b"replica", b"SLAVE": b"replica",
 }  # fmt: skip
 
-# The fields that are text; the others are numbers.
-_TEXTS = frozenset(
-    ("addr", "laddr", "name", "flags", "events", "cmd", "user", "lib-name", "lib-ver")
+# A line; the fields with a number are the same for all.
+_FORM = (
+    b"id=%d addr=%b laddr=%b fd=%d name=%b age=%d idle=%d flags=%b db=%d sub=%d psub=%d ssub=%d"
+    b" multi=%d watch=%d qbuf=%d qbuf-free=0 argv-mem=%d multi-mem=%d rbs=0 rbp=0 obl=0 oll=%d"
+    b" omem=%d omem-shared=0 omem-unshared=0 tot-mem=%d events=%b cmd=%b user=%b redir=%d resp=%d"
+    b" lib-name=%b lib-ver=%b io-thread=0 tot-net-in=%d tot-net-out=%d tot-cmds=%d read-events=%d"
+    b" avg-pipeline-len-sum=%d avg-pipeline-len-cnt=%d"
 )
+_LINE = replies.Form(_FORM)
+_FIELDS = [name.decode() for name in re.findall(rb"([a-z-]+)=%", _FORM)]
 _CHOSEN_BY_USERS = ("name", "user", "lib-name", "lib-ver")
 
 
@@ -62,15 +68,17 @@ def client_type(client: Client) -> bytes:
 @command("CLIENT INFO", arity=2, flags=NOSCRIPT | LOADING | STALE)
 def client_info(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.4."""
-    return replies.verbatim(_describe(client, client, argv), client.resp)
+    return replies.verbatim(_Viewer(client, argv).line_of(client) + b"\n", client.resp)
 
 
 @command("CLIENT LIST", arity=-2, flags=ADMIN | NOSCRIPT | LOADING | STALE)
 def client_list(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.4. TYPE and ID do not go together, whatever its documentation says."""
-    clients = _selected(client, argv)
-    lines = b"".join(_describe(listed, client, argv) for listed in clients)
-    return replies.verbatim(lines, client.resp)
+    viewer = _Viewer(client, argv)
+    lines = [viewer.line_of(listed) for listed in _selected(client, argv)]
+    if lines:
+        lines.append(b"")
+    return replies.verbatim(b"\n".join(lines), client.resp)
 
 
 def _selected(client: Client, argv: Request) -> list[Client]:
@@ -89,96 +97,108 @@ def _selected(client: Client, argv: Request) -> list[Client]:
 
 def describe_client(client: Client) -> bytes:
     """A client's line without its end, for ACL LOG."""
-    return _describe(client, client, ()).rstrip()
+    return _Viewer(client, ()).line_of(client)
 
 
 def logged_client(client: Client) -> str:
     """A client's line for the server's log, which may hide the names in it."""
-    fields = _fields(client, client, ())
+    values = _Viewer(client, ()).values_of(client)
     if client.instance.config.hide_user_data_from_log:
-        fields |= dict.fromkeys(_CHOSEN_BY_USERS, HIDDEN.encode())
-    return _line(fields).decode("utf-8", "backslashreplace")
+        hidden = HIDDEN.encode()
+        pairs = zip(_FIELDS, values, strict=True)
+        values = tuple(hidden if name in _CHOSEN_BY_USERS else value for name, value in pairs)
+    return _LINE.fill(values).decode("utf-8", "backslashreplace")
 
 
-def _describe(client: Client, caller: Client, argv: Iterable[bytes]) -> bytes:
-    """A client's line. `argv` is the caller's own request."""
-    return _line(_fields(client, caller, argv)) + b"\n"
+class _Viewer:
+    """Who asks, with what is looked up once for a list of thousands of clients."""
+
+    __slots__ = ("_caller", "_memory", "_monotonic_ms", "_own", "_pubsub", "_tracking")
+
+    def __init__(self, caller: Client, argv: Iterable[bytes]) -> None:
+        """`argv`: the caller's own request, which runs."""
+        instance = caller.instance
+        self._caller = caller
+        self._own = tuple(argv)
+        self._memory = instance.feature(ClientMemory)
+        self._monotonic_ms = instance.monotonic_ms
+        self._pubsub = instance.feature(PubSub)
+        self._tracking = instance.feature(TrackingTable).states
+
+    def line_of(self, client: Client) -> bytes:
+        """A client's line, without its end."""
+        return _LINE.fill(self.values_of(client))
+
+    def values_of(self, client: Client) -> tuple[bytes | int, ...]:
+        """The values of _FIELDS."""
+        memory, connection = self._memory, client.connection
+        own = self._own if client is self._caller else ()
+        request = [*own, *memory.waiting_request(client)]
+        unsent_bytes, state = output_bytes(client), self._tracking.get(client)
+        transaction, watched = client.feature_if_used(Transaction), _watched(client)
+        library = client.feature_if_used(Library)
+        return (
+            client.id,
+            client.address,
+            connection.local_address,
+            connection.fd,
+            client.name,
+            (self._monotonic_ms - client.created_ms) // 1000,
+            (self._monotonic_ms - client.last_interaction_ms) // 1000,
+            _flags(client, state, watched, in_transaction=transaction is not None),
+            client.db.index,
+            *(self._subscriptions(client) if client.subscriptions else (0, 0, 0)),
+            -1 if transaction is None else len(transaction.requests),
+            0 if watched is None else len(watched.expired),
+            client.query_buffer_bytes,
+            sum(map(len, request)) if request else 0,
+            client.queued_bytes,
+            len(client.output),
+            unsent_bytes,
+            memory.bytes_of(client) + (words_bytes(own) if own else 0),
+            b"rw" if unsent_bytes else b"r",
+            client.last_command or b"NULL",
+            b"(superuser)" if client.gates & GATE_PRIMARY else client.user,
+            -1 if state is None else state.redirect_id,
+            client.resp,
+            b"" if library is None else library.name,
+            b"" if library is None else library.version,
+            client.net_input_bytes,
+            client.net_output_bytes,
+            client.commands,
+            client.reads,
+            client.batched_requests,
+            client.batches,
+        )
+
+    def _subscriptions(self, client: Client) -> tuple[int, int, int]:
+        pubsub = self._pubsub
+        return (
+            pubsub.channels.count_of(client),
+            pubsub.patterns.count_of(client),
+            pubsub.shard_channels.count_of(client),
+        )
 
 
-def _fields(client: Client, caller: Client, argv: Iterable[bytes]) -> dict[str, bytes | int]:
-    """The fields of a client's line, in their order."""
-    monotonic_ms, pubsub = client.instance.monotonic_ms, client.instance.feature(PubSub)
-    state, transaction = _tracking(client), client.feature_if_used(Transaction)
-    watched, library = client.feature_if_used(WatchedKeys), client.feature_if_used(Library)
-    memory, unsent_bytes = client.instance.feature(ClientMemory), output_bytes(client)
-    own = argv if client is caller else ()  # the request that runs
-    return {
-        "id": client.id,
-        "addr": client.address,
-        "laddr": client.connection.local_address,
-        "fd": client.connection.fd,
-        "name": client.name,
-        "age": (monotonic_ms - client.created_ms) // 1000,
-        "idle": (monotonic_ms - client.last_interaction_ms) // 1000,
-        "flags": _flags(client),
-        "db": client.db.index,
-        "sub": pubsub.channels.count_of(client),
-        "psub": pubsub.patterns.count_of(client),
-        "ssub": pubsub.shard_channels.count_of(client),
-        "multi": -1 if transaction is None else len(transaction.requests),
-        "watch": 0 if watched is None else len(watched.expired),
-        "qbuf": client.query_buffer_bytes,
-        "qbuf-free": 0,
-        "argv-mem": sum(map(len, (*own, *memory.waiting_request(client)))),
-        "multi-mem": client.queued_bytes,
-        "rbs": 0,
-        "rbp": 0,
-        "obl": 0,
-        "oll": len(client.output),
-        "omem": unsent_bytes,
-        "omem-shared": 0,
-        "omem-unshared": 0,
-        "tot-mem": memory.bytes_of(client) + words_bytes(own),
-        "events": b"rw" if unsent_bytes else b"r",
-        "cmd": client.last_command or b"NULL",
-        "user": b"(superuser)" if client.gates & GATE_PRIMARY else client.user,
-        "redir": -1 if state is None else state.redirect_id,
-        "resp": client.resp,
-        "lib-name": library.name if library is not None else b"",
-        "lib-ver": library.version if library is not None else b"",
-        "io-thread": 0,
-        "tot-net-in": client.net_input_bytes,
-        "tot-net-out": client.net_output_bytes,
-        "tot-cmds": client.commands,
-        "read-events": client.reads,
-        "avg-pipeline-len-sum": client.batched_requests,
-        "avg-pipeline-len-cnt": client.batches,
-    }
+def _watched(client: Client) -> WatchedKeys | None:
+    return client.feature_if_used(WatchedKeys)
 
 
-def _line(fields: dict[str, bytes | int]) -> bytes:
-    return _form(tuple(fields)) % tuple(fields.values())
-
-
-@cache
-def _form(names: tuple[str, ...]) -> bytes:
-    """The format of a line with these fields: a list of thousands of clients has as many."""
-    return b" ".join(b"%b=%%%b" % (n.encode(), b"b" if n in _TEXTS else b"d") for n in names)
-
-
-def _tracking(client: Client) -> TrackingState | None:
-    return client.instance.feature(TrackingTable).states.get(client)
-
-
-def _flags(client: Client) -> bytes:
+def _flags(
+    client: Client,
+    state: TrackingState | None,
+    watched: WatchedKeys | None,
+    *,
+    in_transaction: bool,
+) -> bytes:
     """A letter for every mode, N for none."""
-    state, watched = _tracking(client), client.feature_if_used(WatchedKeys)
+    gates = client.gates
     letters = [
-        (b"S", client.gates & GATE_REPLICA),
-        (b"O", client.gates & GATE_MONITOR),
-        (b"M", client.gates & GATE_PRIMARY),
+        (b"S", gates & GATE_REPLICA),
+        (b"O", gates & GATE_MONITOR),
+        (b"M", gates & GATE_PRIMARY),
         (b"P", is_subscribed(client)),
-        (b"x", client.feature_if_used(Transaction) is not None),
+        (b"x", in_transaction),
         (b"b", client.is_blocked or client.postponed is not None),
         (b"t", state is not None),
         (b"R", state is not None and state.broken),
@@ -189,4 +209,4 @@ def _flags(client: Client) -> bytes:
         (b"e", client.no_evict),
         (b"T", client.no_touch),
     ]
-    return b"".join(letter for letter, is_set in letters if is_set) or b"N"
+    return b"".join([letter for letter, is_set in letters if is_set]) or b"N"

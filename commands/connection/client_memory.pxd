@@ -7,6 +7,7 @@ from commands.core.instance cimport Instance
 
 cdef long _LIMITED_GATES
 cdef long _UNHELD_GATES
+cdef long _REPLICATION_GATES
 
 cpdef bint is_unlimited(Client client)
 cpdef object output_room_bytes(Client client)
@@ -44,3 +45,4 @@ cpdef Py_ssize_t output_bytes(Client client) except -1
 cdef Py_ssize_t _transaction_bytes(Client client) except -1
 cpdef Py_ssize_t class_of(Py_ssize_t size_bytes) except -1
 cdef long _kind(Client client) except -1
+cpdef object count_clients(Instance instance, long long active_since_ms)

@@ -39,6 +39,7 @@ from commands.core.gates import (
 from commands.core.instance import Instance
 from commands.transactions.transaction import Transaction
 from commands.transactions.watched_keys import WatchedKeys
+from protocol.records import entity
 from protocol.requests import Argv
 
 # The size of a client's static output buffer in Redis.
@@ -47,6 +48,7 @@ _LIMITED_GATES = GATE_AUTH | GATE_REPLICA
 # The requests of a client without limits wait while it leaves more output than this unread.
 MAX_UNSENT_BYTES: cython.Py_ssize_t = 1024 * 1024
 _UNHELD_GATES = GATE_MONITOR | GATE_PRIMARY
+_REPLICATION_GATES = GATE_PRIMARY | GATE_REPLICA
 
 
 def is_unlimited(client: Client) -> bool:
@@ -282,3 +284,40 @@ def _kind(client: Client) -> int:
     if client.no_evict or client.gates & GATE_PRIMARY:
         return SPARED
     return EVICTABLE
+
+
+@entity
+class ClientCounts:
+    """What INFO looks at each client for; all but `held_back` without the links of replication."""
+
+    connected: int = 0
+    subscribed: int = 0
+    active: int = 0  # have sent a request lately
+    held_back: int = 0  # their request is, by CLIENT PAUSE, a failover or a shutdown
+    input_bytes: int = 0  # of the client with most
+    output_bytes: int = 0
+
+
+def count_clients(instance: Instance, active_since_ms: cython.longlong) -> ClientCounts:
+    """Look at each client once: there may be ten thousand."""
+    counts = ClientCounts()
+    connected: cython.Py_ssize_t = 0
+    subscribed: cython.Py_ssize_t = 0
+    active: cython.Py_ssize_t = 0
+    input_bytes: cython.Py_ssize_t = 0
+    client: Client
+    for client in instance.feature(Clients).by_id.values():
+        if client.postponed is not None:
+            counts.held_back += 1
+        if client.gates & _REPLICATION_GATES:
+            continue
+        connected += 1
+        subscribed += client.subscriptions > 0
+        active += client.last_interaction_ms > active_since_ms and client.reads > 0
+        if client.query_buffer_bytes > input_bytes:
+            input_bytes = client.query_buffer_bytes
+        if client.output:
+            counts.output_bytes = max(counts.output_bytes, sum(map(len, client.output)))
+    counts.connected, counts.subscribed, counts.active = connected, subscribed, active
+    counts.input_bytes = input_bytes
+    return counts

@@ -134,6 +134,7 @@ class BlockedClients:
         # Empty queues for keys to come: a reader of thousands of keys would make and free as many.
         self._spare: list[dict[Client, None]] = []
         instance.ready_keys.awaited = self.waiters
+        instance.ready_keys.awaited_missing = self.on_missing_key
         self.clients: dict[Client, Waiting] = {}
         self._deadlines = Alarms(self.clients)
         self._wakes = Alarms(self.clients)

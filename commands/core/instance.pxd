@@ -13,6 +13,7 @@ cpdef count_access(Value value, long long now_ms, object settings, Chance chance
 
 cdef class ReadyKeys:
     cdef public dict awaited
+    cdef public dict awaited_missing
     cdef public dict signalled
 
 

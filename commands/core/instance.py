@@ -82,6 +82,8 @@ class ReadyKeys:
 
     def __init__(self) -> None:
         self.awaited: Collection[WatchedKey] = {}
+        # Those whose waiters wake as well if the key is missing.
+        self.awaited_missing: Collection[WatchedKey] = {}
         self.signalled: dict[WatchedKey, None] = {}
 
     def signal(self, db_index: int, key: bytes) -> None:
@@ -92,10 +94,21 @@ class ReadyKeys:
         if watched in self.awaited:
             self.signalled[watched] = None
 
-    def signal_all(self, db_index: int) -> None:
-        """Every awaited key of a database may have changed (FLUSHDB, SWAPDB)."""
-        for watched in self.awaited:
-            if watched[0] == db_index:
+    def signal_all(self, databases: Sequence[Database]) -> None:
+        """All keys of databases may have changed (FLUSHDB, SWAPDB).
+
+        Those that are missing now serve no waiter, unless it waits for that.
+        """
+        indexes = {db.index for db in databases}
+        if sum(map(len, databases)) < len(self.awaited):
+            for db in databases:
+                for key in db.values:
+                    self.signal(db.index, key)
+            awaited = self.awaited_missing
+        else:
+            awaited = self.awaited
+        for watched in awaited:
+            if watched[0] in indexes:
                 self.signalled[watched] = None
 
     def take(self) -> list[WatchedKey]:

@@ -8,6 +8,8 @@ The time to live moves with a value. The new key wakes the clients that wait for
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from commands.connection.invalidation_table import TrackingTable
 from commands.core import notifications
 from commands.core.arguments import Arguments, parse_int
@@ -60,7 +62,7 @@ def _flush(instance: Instance, databases: list[Database]) -> None:
     for db in databases:
         _fail_watchers(instance, db, nothing)
         instance.dirty += db.clear()
-        instance.ready_keys.signal_all(db.index)
+    instance.ready_keys.signal_all(databases)
     instance.entry_cache.clear()  # nodes of other databases are unpacked again when read
     # Client-side caches do not distinguish databases: invalidate everything.
     instance.feature(TrackingTable).invalidate_all()
@@ -91,9 +93,8 @@ def _swap(instance: Instance, first: Database, second: Database) -> None:
     _fail_watchers(instance, first, second)
     _fail_watchers(instance, second, first)
     first.swap_content(second)
-    for db in (first, second):
-        instance.ready_keys.signal_all(db.index)
-    instance.feature(PolicyTimer).begin()
+    instance.ready_keys.signal_all((first, second))
+    instance.feature(PolicyTimer).swap(first.index, second.index)
 
 
 def _fail_watchers(instance: Instance, db: Database, replacement: Database) -> None:
@@ -102,9 +103,14 @@ def _fail_watchers(instance: Instance, db: Database, replacement: Database) -> N
     A key that neither database has is unchanged. A key that was missing or expired when it was
     watched is changed only if the replacement has a live one: an expired key counts as missing.
     """
-    for (index, key), watchers in instance.feature(Watchers).by_key.items():
+    by_key = instance.feature(Watchers).by_key
+    places: Iterable[tuple[int, bytes]] = by_key
+    if len(db) + len(replacement) < len(by_key):
+        places = ((db.index, key) for key in {*db.keys(), *replacement.keys()})
+    for index, key in places:
         if index != db.index or (key not in db and key not in replacement):
             continue
+        watchers = by_key.get((index, key), ())
         arrives = key in replacement and not replacement.is_expired(key, instance.now_ms)
         for watched in watchers:
             was_expired = watched.expired[index, key]

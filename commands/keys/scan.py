@@ -52,7 +52,7 @@ def _keys_in_pieces(walk: KeyWalk, pattern: bytes) -> Iterator[bytes]:
     count = 0
     pieces: list[bytes] = []
     for names in walk.read():
-        found = list(matching(names, pattern))
+        found = walk.unexpired(matching(names, pattern))
         count += len(found)
         pieces.append(b"".join(map(replies.bulk, found)))
         yield b""

@@ -13,7 +13,7 @@
 from libc.string cimport memchr, memcmp, memcpy
 from protocol.python_api cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 
-from protocol.replies cimport bulk_size, integer, put_line
+from protocol.replies cimport bulk_size, integer, put_digits, put_line
 
 cdef extern from *:
     """
@@ -204,10 +204,8 @@ cdef inline bytes text_at(lua_State *state, int index):
 cdef inline bytes decimal(long long number):
     """A number as text."""
     cdef char line[24]
-    cdef bint is_negative = number < 0
-    cdef unsigned long long size = 0ULL - <unsigned long long> number if is_negative else number
-    cdef char *start = put_line(line + 24, 58, size, is_negative) + 1
-    return PyBytes_FromStringAndSize(start, line + 22 - start)
+    cdef char *start = put_digits(line + 24, number)
+    return PyBytes_FromStringAndSize(start, line + 24 - start)
 
 cdef inline list words_of(lua_State *state, object as_argument):
     """The arguments of redis.call; None if one of them is neither a string nor a number."""
@@ -233,7 +231,7 @@ cdef inline bytes bulk_at(lua_State *state, int index):
     cdef char line[24]
     cdef size_t size
     cdef const char *text = tolstring(state, index, &size)
-    cdef char *start = put_line(line + 24, 36, size, False)
+    cdef char *start = put_line(line + 24, 36, size)
     cdef bytes made = PyBytes_FromStringAndSize(NULL, bulk_size(size))
     cdef char *out = PyBytes_AS_STRING(made)
     memcpy(out, start, line + 24 - start)

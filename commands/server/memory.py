@@ -22,6 +22,7 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import frozen_record
 from protocol.request import Request
+from storage.keyspace.database import Database
 
 
 @frozen_record
@@ -95,7 +96,7 @@ def human(size: int) -> str:
     return f"{scaled:.2f}{units[0]}"
 
 
-Figure: TypeAlias = "int | float | dict[bytes, int]"
+Figure: TypeAlias = "int | float | Database"
 
 MEBIBYTE = 1024 * 1024
 # Below this the figures are mostly those of the Python runtime.
@@ -121,6 +122,19 @@ def memory_usage(client: Client, argv: Request) -> bytes:
     return replies.integer(value_bytes(key, value))
 
 
+# A database that holds keys.
+_DATABASE = {
+    resp: replies.Form(
+        replies.map_header(2, resp).replace(b"%", b"%%")
+        + replies.bulk(b"overhead.hashtable.main")
+        + b":%d\r\n"
+        + replies.bulk(b"overhead.hashtable.expires")
+        + b":%d\r\n"
+    )
+    for resp in (2, 3)
+}
+
+
 @command("MEMORY STATS", arity=2)
 def memory_stats(client: Client, argv: Request) -> bytes:
     """A map; the databases that hold keys are maps in it."""
@@ -135,10 +149,7 @@ def _encode(figure: Figure, resp: int) -> bytes:
         return replies.double(figure, resp)
     if isinstance(figure, int):
         return replies.integer(figure)
-    items: list[bytes] = []
-    for name, value in figure.items():
-        items += [replies.bulk(name), replies.integer(value)]
-    return replies.mapping(items, resp)
+    return _DATABASE[resp].fill((getsizeof(figure.values), getsizeof(figure.expires)))
 
 
 def _figures(instance: Instance) -> Iterator[tuple[bytes, Figure]]:
@@ -158,10 +169,8 @@ def _figures(instance: Instance) -> Iterator[tuple[bytes, Figure]]:
     yield b"functions.caches", scripting.library_bytes
     yield b"script.VMs", scripting.eval_bytes + scripting.function_bytes
     for db in instance.databases:
-        if len(db):
-            main, expires = getsizeof(db.values), getsizeof(db.expires)
-            tables = {b"overhead.hashtable.main": main, b"overhead.hashtable.expires": expires}
-            yield b"db.%d" % db.index, tables
+        if db.values:
+            yield b"db.%d" % db.index, db
     yield b"overhead.db.hashtable.lut", 0  # part of the tables above
     yield b"overhead.db.hashtable.rehashing", 0
     yield b"overhead.total", figures.overhead

@@ -18,6 +18,7 @@ from commands.core.client import Client
 from commands.core.long_reply import LongReply
 from commands.core.registry import LOADING, READONLY, STALE, command, one_key
 from commands.documentation import help_reply
+from commands.streams.groups.pending import consumer_rows, full_consumer_rows
 from commands.streams.ids import id_bulk
 from commands.streams.lookup import group_of
 from commands.streams.ranges import LongRange, Part, is_long, long_reply
@@ -25,7 +26,7 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
 from storage.entries.entry_id import MAX_ID, MAX_SEQ, MIN_ID, SEQ_BITS
-from storage.groups.group import NEVER, UNKNOWN, Consumer, Group
+from storage.groups.group import UNKNOWN, Consumer, Group
 from storage.groups.pending_block import LentBlock, Owner, Row
 from storage.idempotence import Idempotence
 from storage.stream import Stream
@@ -166,24 +167,40 @@ DEFAULT_FULL_COUNT = 10
 
 # A consumer's map in each RESP version: name, pending, idle, inactive.
 _CONSUMER = {
-    resp: replies.map_header(4, resp).replace(b"%", b"%%")
-    + b"$4\r\nname\r\n$%d\r\n%b\r\n$7\r\npending\r\n:%d\r\n"
-    + b"$4\r\nidle\r\n:%d\r\n$8\r\ninactive\r\n:%d\r\n"
+    resp: replies.Form(
+        replies.map_header(4, resp).replace(b"%", b"%%")
+        + b"$4\r\nname\r\n$%d\r\n%b\r\n$7\r\npending\r\n:%d\r\n"
+        + b"$4\r\nidle\r\n:%d\r\n$8\r\ninactive\r\n:%d\r\n"
+    )
     for resp in (2, 3)
 }
 
 # In the full form: name, seen-time, active-time, pel-count, and the header of what is pending.
 _FULL_CONSUMER = {
-    resp: replies.map_header(5, resp).replace(b"%", b"%%")
-    + b"$4\r\nname\r\n$%d\r\n%b\r\n$9\r\nseen-time\r\n:%d\r\n$11\r\nactive-time\r\n:%d\r\n"
-    + b"$9\r\npel-count\r\n:%d\r\n$7\r\npending\r\n*%d\r\n"
+    resp: replies.Form(
+        replies.map_header(5, resp).replace(b"%", b"%%")
+        + b"$4\r\nname\r\n$%d\r\n%b\r\n$9\r\nseen-time\r\n:%d\r\n$11\r\nactive-time\r\n:%d\r\n"
+        + b"$9\r\npel-count\r\n:%d\r\n$7\r\npending\r\n*%d\r\n"
+    )
     for resp in (2, 3)
 }
 # A group's: name, consumers, pending, last-delivered-id, entries-read, lag.
 _GROUP = {
-    resp: replies.map_header(6, resp).replace(b"%", b"%%")
-    + b"$4\r\nname\r\n$%d\r\n%b\r\n$9\r\nconsumers\r\n:%d\r\n$7\r\npending\r\n:%d\r\n"
-    + b"$17\r\nlast-delivered-id\r\n$%d\r\n%b\r\n$12\r\nentries-read\r\n%b$3\r\nlag\r\n%b"
+    resp: replies.Form(
+        replies.map_header(6, resp).replace(b"%", b"%%")
+        + b"$4\r\nname\r\n$%d\r\n%b\r\n$9\r\nconsumers\r\n:%d\r\n$7\r\npending\r\n:%d\r\n"
+        + b"$17\r\nlast-delivered-id\r\n%b$12\r\nentries-read\r\n%b$3\r\nlag\r\n%b"
+    )
+    for resp in (2, 3)
+}
+# In the full form, up to the header of what is pending.
+_FULL_GROUP = {
+    resp: replies.Form(
+        replies.map_header(8, resp).replace(b"%", b"%%")
+        + b"$4\r\nname\r\n$%d\r\n%b\r\n$17\r\nlast-delivered-id\r\n%b"
+        + b"$12\r\nentries-read\r\n%b$3\r\nlag\r\n%b$9\r\npel-count\r\n:%d\r\n"
+        + b"$12\r\nnacked-count\r\n:%d\r\n$7\r\npending\r\n*%d\r\n"
+    )
     for resp in (2, 3)
 }
 
@@ -217,10 +234,6 @@ def _fields(resp: int, **values: bytes) -> bytes:
 def _by_name(table: dict[bytes, T]) -> list[T]:
     """Groups and consumers in the order in which Redis lists them."""
     return [table[name] for name in sorted(table)]
-
-
-def _number_or_nil(number: int | None, resp: int) -> bytes:
-    return replies.NIL[resp] if number is None else replies.integer(number)
 
 
 # -- XINFO STREAM ------------------------------------------------------------------------------
@@ -296,31 +309,20 @@ def _parse_full(argv: Request) -> int | None:
 def _full_group(
     stream: Stream, group: Group, count: int, resp: int, *, in_pieces: bool
 ) -> list[Part]:
+    name, length = group.name, group.pending.length
+    numbers = length, group.nacked_count, limited(length, count)
+    head = _FULL_GROUP[resp].fill((len(name), name, *_position(stream, group, resp), *numbers))
+    consumers = b"$9\r\nconsumers\r\n" + replies.array_header(len(group.consumers))
+    rows = full_consumer_rows(group, _FULL_CONSUMER[resp], count)
+    if not length:
+        return [head + consumers + rows[0][0]]
     listing = ListingInPieces(group, count) if in_pieces else Listing(group, count)
-    length = len(group.pending)
-    consumers: list[Part] = [replies.array_header(len(group.consumers))]
-    for consumer in _by_name(group.consumers):
-        consumers += _full_consumer(consumer, listing, count, resp)
-    return map_parts(
-        resp,
-        {
-            "name": replies.bulk(group.name),
-            "last_delivered_id": id_bulk(group.last_delivered_id),
-            "entries_read": _entries_read(group, resp),
-            "lag": _number_or_nil(lag_of(stream, group), resp),
-            "pel_count": replies.integer(length),
-            "nacked_count": replies.integer(group.nacked_count),
-            "pending": [replies.array_header(limited(length, count)), listing.of_group()],
-            "consumers": consumers,
-        },
-    )
-
-
-def _full_consumer(consumer: Consumer, listing: Listing, count: int, resp: int) -> list[Part]:
-    name, length = consumer.name, consumer.pending_count
-    times = consumer.seen_ms, consumer.active_ms
-    head = _FULL_CONSUMER[resp] % (len(name), name, *times, length, limited(length, count))
-    return [head, listing.of_consumer(consumer)] if length else [head]
+    parts: list[Part] = [head, listing.of_group(), consumers]
+    for row, consumer in rows:
+        parts.append(row)
+        if consumer is not None:
+            parts.append(listing.of_consumer(consumer))
+    return parts
 
 
 # -- XINFO GROUPS and CONSUMERS ----------------------------------------------------------------
@@ -331,40 +333,29 @@ def xinfo_groups(client: Client, argv: Request) -> bytes:
     """Array of maps, by name. Source: Redis 7.4."""
     stream = _stream_at(client, argv[2])
     resp = client.resp
-    form, nil = _GROUP[resp], replies.NIL[resp]
-    rows = []
-    for name in sorted(stream.groups):  # 2 us for each; by `_fields` it took 10 us
+    form, rows = _GROUP[resp], []
+    for name in sorted(stream.groups):  # 1 us for each; by `_fields` it took 10 us
         group = stream.groups[name]
-        read, lag, last_id = group.entries_read, lag_of(stream, group), group.last_delivered_id
-        last = b"%d-%d" % (last_id >> SEQ_BITS, last_id & MAX_SEQ)
-        numbers = len(group.consumers), group.pending.length, len(last), last
-        read_text = nil if read == UNKNOWN else b":%d\r\n" % read
-        lag_text = nil if lag is None else b":%d\r\n" % lag
-        rows.append(form % (len(name), name, *numbers, read_text, lag_text))
+        numbers = len(group.consumers), group.pending.length
+        rows.append(form.fill((len(name), name, *numbers, *_position(stream, group, resp))))
     return replies.array(rows)
 
 
-def _entries_read(group: Group, resp: int) -> bytes:
-    return _number_or_nil(None if group.entries_read == UNKNOWN else group.entries_read, resp)
+def _position(stream: Stream, group: Group, resp: int) -> tuple[bytes, bytes, bytes]:
+    """The last delivered ID, the number of entries read and the lag of a group."""
+    read, lag = group.entries_read, lag_of(stream, group)
+    read_text = replies.NIL[resp] if read == UNKNOWN else replies.integer(read)
+    lag_text = replies.NIL[resp] if lag is None else replies.integer(lag)
+    last_id = group.last_delivered_id
+    last = replies.bulk(b"%d-%d" % (last_id >> SEQ_BITS, last_id & MAX_SEQ))
+    return last, read_text, lag_text
 
 
 @command("XINFO CONSUMERS", arity=4, flags=READONLY, keys=one_key(b"RO", b"ACCESS", at=2))
 def xinfo_consumers(client: Client, argv: Request) -> bytes:
     """Array of maps, by name; times in ms. Source: Redis 7.4."""
     group = group_of(_stream_at(client, argv[2]), argv[2], argv[3])
-    now_ms, form = client.instance.now_ms, _CONSUMER[client.resp]
-    table, rows = group.consumers, []
-    for name in sorted(table):  # 0.4 us for each; `_fields` and `max` take 3 us
-        consumer = table[name]
-        idle_ms, inactive_ms = now_ms - consumer.seen_ms, now_ms - consumer.active_ms
-        if idle_ms < 0:
-            idle_ms = 0
-        if inactive_ms < 0:
-            inactive_ms = 0
-        elif inactive_ms > now_ms:  # active_ms is NEVER
-            inactive_ms = NEVER
-        rows.append(form % (len(name), name, consumer.pending_count, idle_ms, inactive_ms))
-    return replies.array(rows)
+    return replies.array(consumer_rows(group, _CONSUMER[client.resp], client.instance.now_ms))
 
 
 @command("XINFO HELP", arity=2, flags=LOADING | STALE)

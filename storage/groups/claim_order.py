@@ -444,24 +444,17 @@ class ClaimOrder:
 
     # -- the whole -----------------------------------------------------------------------------
 
-    def copy(self, pending: PendingList) -> ClaimOrder:
-        """Return a copy of the order for `pending`, which is a copy of the pending entries list."""
-        twin = ClaimOrder(pending)
-        for key, part in self._parts.items():
-            twin._open_part(key >> NUMBER_BITS, part.copy())
-        twin._listed = self._listed
-        twin._last_ms = self._last_ms
-        twin._line_start = self._line_start
-        twin._line_end, twin._line_ms = self._line_end, self._line_ms
-        for entry_id in self.released():
-            twin.release(entry_id)
-        twin._settle()
-        return twin
-
-    def leave(self) -> None:
-        """Subtract the order from the counter: another one takes its place."""
-        self._counter.add(-self._counted_bytes)
-        self._counted_bytes = 0
+    def copy_from(self, other: ClaimOrder) -> None:
+        """Become a copy, being empty, after the pending entries list has become one."""
+        for key, part in other._parts.items():
+            self._open_part(key >> NUMBER_BITS, part.copy())
+        self._listed = other._listed
+        self._last_ms = other._last_ms
+        self._line_start = other._line_start
+        self._line_end, self._line_ms = other._line_end, other._line_ms
+        for entry_id in other.released():
+            self.release(entry_id)
+        self._settle()
 
     @cython.cfunc
     def _settle(self) -> None:

@@ -594,10 +594,9 @@ class Group:
             other.active_ms = consumer.active_ms
             twins[consumer] = other
             twin._note_new(other)
-        twin._order.leave()
-        twin.pending.leave()
-        twin.pending = self.pending.copy(twins, twin.counter)
-        twin._order = self._order.copy(twin.pending)
+        if self.pending.length:
+            twin.pending.copy_from(self.pending, twins)
+            twin._order.copy_from(self._order)
         if self.policy is not None:
             twin.policy = self.policy.copy(twin.pending, twin._order)
         return twin

@@ -235,16 +235,12 @@ class PendingBlocks:
 
     # -- the whole -----------------------------------------------------------------------------
 
-    def copy(
-        self, twins: dict[Owner | None, Owner | None], counter: MemoryCounter
-    ) -> PendingBlocks:
-        """Return a copy for other consumers (None for None), which have no entries yet."""
-        copied = PendingBlocks(counter)
-        copied.last.leave()
-        copied._blocks = [block.copy(twins, counter) for block in self]
-        copied.last = copied._blocks[-1]
-        copied.last.is_last = True
-        return copied
+    def copy_from(self, other: PendingBlocks, twins: dict[Owner | None, Owner | None]) -> None:
+        """Become a copy for other consumers (None for None), which have no entries yet."""
+        self.last.leave()
+        self._blocks = [block.copy(twins, self.counter) for block in other]
+        self.last = self._blocks[-1]
+        self.last.is_last = True
 
 
 @cython.cclass
@@ -266,10 +262,6 @@ class PendingList(PendingEntries):
         """
         self.length = 0
         return self._blocks.take_all()
-
-    def leave(self) -> None:
-        """Subtract an empty list from the counter: another one takes its place."""
-        self._blocks.last.leave()
 
     # -- looking -------------------------------------------------------------------------------
 
@@ -624,10 +616,7 @@ class PendingList(PendingEntries):
 
     # -- the whole -----------------------------------------------------------------------------
 
-    def copy(self, twins: dict[Owner | None, Owner | None], counter: MemoryCounter) -> PendingList:
-        """Return a copy for other consumers (None for None), which have no entries yet."""
-        copied = PendingList(counter)
-        copied.leave()
-        copied._blocks = self._blocks.copy(twins, counter)
-        copied.length = self.length
-        return copied
+    def copy_from(self, other: PendingList, twins: dict[Owner | None, Owner | None]) -> None:
+        """Become a copy, being empty, for other consumers (None for None) without entries."""
+        self._blocks.copy_from(other._blocks, twins)
+        self.length = other.length

@@ -211,27 +211,28 @@ class KeyWalk:
             self._kept.setdefault(position, {})[serial] = key
 
     def read(self) -> Iterator[list[bytes]]:
-        """The keys, some hundreds at a time; each is given once."""
+        """The keys, some hundreds at a time; each is given once, expired or not."""
         for block in self._blocks:
             # A block that was split or merged meanwhile still has keys that are removed later.
             items = self._kept.pop(self._position, {}) | block
             self._position += 1
-            if self._expires or max(items, default=0) >= self._end:
-                yield [key for serial, key in items.items() if self._counts(serial, key)]
+            if max(items, default=0) >= self._end:
+                yield [key for serial, key in items.items() if serial < self._end]
             else:
                 yield list(items.values())
+
+    def unexpired(self, keys: Iterable[bytes]) -> list[bytes]:
+        """Those of the keys that `read` has just given that had not expired at the beginning."""
+        expires, now_ms = self._expires, self._now_ms
+        return (
+            [key for key in keys if expires.get(key, now_ms) >= now_ms] if expires else list(keys)
+        )
 
     def end(self) -> None:
         """End the walk: nothing more is read."""
         self.is_over = True
         self._blocks = []
         self._kept = {}
-
-    def _counts(self, serial: int, key: bytes) -> bool:
-        if serial >= self._end:
-            return False
-        expires_ms = self._expires.get(key) if self._expires else None
-        return expires_ms is None or expires_ms >= self._now_ms
 
 
 # The number in `expires` beside each of its keys.

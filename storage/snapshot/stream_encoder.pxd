@@ -3,6 +3,8 @@
 from protocol.python_api cimport PyList_GET_ITEM
 from storage.entries.entry cimport EntryReader, FieldRow, Frame, Numbers
 from storage.entries.entry_id cimport entry_id_t, id_ms, id_seq, IDProgression
+from storage.groups.group cimport Consumer, Group
+from storage.groups.pending_block cimport Block, Share, _numbers
 from storage.memory cimport put_bytes
 from storage.nodes.frozen_node cimport FrozenNode
 from storage.redis_format.listpack_elements cimport ListpackWriter, put_number
@@ -45,6 +47,13 @@ cdef class NodeEncoder:
 
 cdef Py_ssize_t _KEY_BYTES
 cdef Py_ssize_t _FRAME_BYTES
+cdef Py_ssize_t _TIME_BYTES
+cdef Py_ssize_t _LENGTH_BYTES
+cdef Py_ssize_t _SPARE_BYTES
+cdef Py_ssize_t _ROW_WORDS
+cdef Py_ssize_t _SLOT_BITS
+cdef unsigned long long _LARGE_COUNT
+cdef frozenset _INTEGER_BEGINS
 cdef int _LZF
 
 cdef Py_ssize_t _put_length(
@@ -55,15 +64,33 @@ cdef Py_ssize_t _put_big_endian(
 ) noexcept
 
 
-cdef class NodeWriter:
+cdef Py_ssize_t _put_time(unsigned char* out, Py_ssize_t place, long long ms) noexcept
+
+
+cdef class PieceWriter:
     cdef bint _compress
-    cdef Compressor _compressor
-    cdef NodeEncoder _encoder
     cdef bytearray _memory
-    cdef bytearray _packed
     cdef readonly Py_ssize_t size
 
     cpdef bytes take(self)
+    cdef _reserve(self, Py_ssize_t size)
+
+
+cdef class GroupWriter(PieceWriter):
+    cpdef put_head(self, Group group, bint with_read)
+    cpdef put_entries(self, Block block)
+    cpdef put_owner(self, Consumer owner, Py_ssize_t released, bint with_active)
+    cpdef put_ids(self, Block block, Consumer owner, bint with_released)
+    cpdef put_id(self, entry_id_t entry_id)
+    cpdef put_length(self, unsigned long long number)
+    cdef _put_string(self, bytes text)
+
+
+cdef class NodeWriter(PieceWriter):
+    cdef Compressor _compressor
+    cdef NodeEncoder _encoder
+    cdef bytearray _packed
+
     cpdef Py_ssize_t put_from(self, list nodes, Py_ssize_t index, Py_ssize_t most) except -1
     cpdef put_any(self, object node)
     cpdef put_string(self, object key, bytes string)

@@ -22,8 +22,9 @@ first XAUTOCLAIM or XCLAIM gets them, whatever idle time it asks for. Their coun
 stay. Only the order of their releases is lost, and that they have no owner.
 
 A `NodeEncoder` writes a node as the listpack that Redis has for it (storage/snapshot/stream_node.py
-reads them), and a `NodeWriter` the nodes with their keys, in one buffer. Deleted entries are left
-out. Compiled, no object is made of a key, an ID, a word, the listpack or what LZF makes of it:
+reads them), without deleted entries. A `NodeWriter` writes nodes with their keys into one buffer, a
+`GroupWriter` groups. Compiled, no object is made of a key, an ID, a time, a word, the listpack or
+what LZF makes of it:
 
 * Values of a frozen node that has a layout or a frame go from its packed form into the listpack.
   Its entries have the same names, and are not restored.
@@ -35,18 +36,12 @@ reference to a frozen node or its blob is counted, which would copy a page of me
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterable, Iterator
-from functools import lru_cache
-from itertools import islice
-from operator import itemgetter
-from typing import TypeAlias
+from collections.abc import Iterator
 
 import cython
 
 from storage.entries.entry import EntryReader, FieldRow, Frame, Numbers
 from storage.entries.entry_id import (
-    MAX_ID,
     MAX_SEQ,
     MIN_ID,
     SEQ_BITS,
@@ -56,8 +51,8 @@ from storage.entries.entry_id import (
     id_seq,
 )
 from storage.entries.packed_form import Layout
-from storage.groups.group import NEVER, UNKNOWN, Group
-from storage.groups.pending_block import Owner, PendingEntries
+from storage.groups.group import UNKNOWN, Consumer, Group
+from storage.groups.pending_block import LARGE_COUNT, ROW_BYTES, Block, Share
 from storage.idempotence import Idempotence
 from storage.nodes.frozen_node import FrozenNode, Node
 from storage.nodes.listpack_node import ListpackNode, listpack_data
@@ -65,6 +60,7 @@ from storage.nodes.node_list import AnyNode
 from storage.redis_format.listpack_elements import ELEMENT_FRAME_BYTES, ListpackWriter
 from storage.redis_format.lzf import Compressor
 from storage.redis_format.primitives import (
+    COMPRESS_MIN_BYTES,
     LZF,
     Compressed,
     encode_compressed,
@@ -303,7 +299,8 @@ _ENCODER = NodeEncoder()
 
 
 if not cython.compiled:
-    # Compiled, it is a C function, which the module's C types import.
+    # Compiled, they are C functions, which the module's C types import.
+    from storage.groups.pending_block import _numbers
     from storage.memory import put_bytes
 
     # Compiled, it is in the C types as well, and counts no reference.
@@ -313,8 +310,19 @@ if not cython.compiled:
 
 
 _KEY_BYTES: cython.Py_ssize_t = 16
-# The most that a node takes beside its listpack: a key, and three lengths of nine bytes at most.
-_FRAME_BYTES: cython.Py_ssize_t = _KEY_BYTES + 3 * 9
+_TIME_BYTES: cython.Py_ssize_t = 8
+_LENGTH_BYTES: cython.Py_ssize_t = 9  # at most
+# The most that a node takes beside its listpack: a key, and three lengths.
+_FRAME_BYTES: cython.Py_ssize_t = _KEY_BYTES + 3 * _LENGTH_BYTES
+# By how much more than is needed a buffer grows.
+_SPARE_BYTES: cython.Py_ssize_t = 4096
+
+# A row of a block: the halves of the ID, time, state.
+_ROW_WORDS: cython.Py_ssize_t = ROW_BYTES // 8
+_SLOT_BITS: cython.Py_ssize_t = 32
+_LARGE_COUNT: cython.ulonglong = LARGE_COUNT
+# What numbers begin with, and the empty text.
+_INTEGER_BEGINS = frozenset(b" - 0 1 2 3 4 5 6 7 8 9".split(b" "))
 
 # Memory is used again, unless it was as much as that.
 _KEPT_BYTES = 1 << 20
@@ -323,26 +331,40 @@ _LZF: cython.int = LZF
 
 
 @cython.cclass
-class NodeWriter:
-    """A buffer of nodes; `size` is what they take."""
+class PieceWriter:
+    """A buffer, of which `size` bytes are written."""
 
     def __init__(self, *, compress: bool) -> None:
-        """`compress`: write listpacks that LZF makes shorter so."""
+        """`compress`: write strings that LZF makes shorter so."""
         self._compress = compress
-        self._compressor = Compressor()
-        self._encoder = NodeEncoder()
         self._memory = bytearray()
-        self._packed = bytearray()
         self.size = 0
 
     def take(self) -> bytes:
-        """The nodes in the buffer, which is empty then."""
-        nodes = bytes(memoryview(self._memory)[: self.size])
+        """What is in the buffer, which is empty then."""
+        piece = bytes(memoryview(self._memory)[: self.size])
         self.size = 0
         if len(self._memory) > _KEPT_BYTES:
             self._memory = bytearray()
-            self._packed = bytearray()
-        return nodes
+        return piece
+
+    @cython.cfunc
+    def _reserve(self, size: cython.Py_ssize_t) -> None:
+        """Make room for that many bytes."""
+        missing: cython.Py_ssize_t = self.size + size - len(self._memory)
+        if missing > 0:
+            self._memory.extend(bytes(missing + _SPARE_BYTES))
+
+
+@cython.cclass
+class NodeWriter(PieceWriter):
+    """A buffer of nodes."""
+
+    def __init__(self, *, compress: bool) -> None:
+        PieceWriter.__init__(self, compress=compress)
+        self._compressor = Compressor()
+        self._encoder = NodeEncoder()
+        self._packed = bytearray()
 
     def put_from(
         self, nodes: list[AnyNode], index: cython.Py_ssize_t, most: cython.Py_ssize_t
@@ -376,7 +398,7 @@ class NodeWriter:
         size: cython.Py_ssize_t = listpack.place
         packed: cython.Py_ssize_t = -1
         if self._compress:
-            if len(self._packed) < size:
+            if len(self._packed) < size or len(self._packed) > _KEPT_BYTES:
                 self._packed = bytearray(size)
             data: cython.p_const_uchar = listpack.out  # type: ignore[assignment]
             packed = self._compressor.compress(data, size, self._packed, 0)
@@ -396,9 +418,7 @@ class NodeWriter:
     ) -> cython.Py_ssize_t:
         """Write a node's key, and make room for a string of `size` bytes; where it begins."""
         place: cython.Py_ssize_t = self.size
-        missing: cython.Py_ssize_t = place + size + _FRAME_BYTES - len(self._memory)
-        if missing > 0:
-            self._memory.extend(bytes(missing))
+        self._reserve(size + _FRAME_BYTES)
         out: cython.p_uchar = self._memory
         place = _put_length(out, place, _KEY_BYTES)
         _put_big_endian(out, place, ms, 8)
@@ -436,6 +456,16 @@ def _put_length(
     return place + 1 + size
 
 
+def _put_time(
+    out: cython.p_uchar, place: cython.Py_ssize_t, ms: cython.longlong
+) -> cython.Py_ssize_t:
+    """Write a time, the lowest byte first; the place after."""
+    index: cython.Py_ssize_t
+    for index in range(_TIME_BYTES):
+        out[place + index] = ms >> 8 * index & 0xFF
+    return place + _TIME_BYTES
+
+
 def _put_big_endian(
     out: cython.p_uchar,
     place: cython.Py_ssize_t,
@@ -449,9 +479,94 @@ def _put_big_endian(
     return place + size
 
 
-# A consumer as it is written: name, seen_ms, active_ms, and the IDs of what it has, ascending: how
-# many, and some at a time.
-_Owner: TypeAlias = tuple[bytes, int, int, int, Iterable[list[EntryID]]]
+@cython.cclass
+class GroupWriter(PieceWriter):
+    """A buffer of groups, of what is pending and of consumers."""
+
+    def put_head(self, group: Group, with_read: cython.bint) -> None:
+        """Add a group up to the number of its pending entries."""
+        self._put_string(group.name)
+        self.put_length(group.last_delivered_id >> SEQ_BITS)
+        self.put_length(group.last_delivered_id & MAX_SEQ)
+        if with_read:
+            self.put_length(UNKNOWN_CODE if group.entries_read == UNKNOWN else group.entries_read)
+        self.put_length(len(group.pending))
+
+    def put_entries(self, block: Block) -> None:
+        """Add the entries of a block: ID, time and number of deliveries."""
+        words: cython.p_ulonglong = _numbers(block)
+        at: cython.Py_ssize_t = 0
+        end: cython.Py_ssize_t = len(block.words)
+        self._reserve(end // _ROW_WORDS * (_KEY_BYTES + _TIME_BYTES + _LENGTH_BYTES))
+        out: cython.p_uchar = self._memory
+        place: cython.Py_ssize_t = self.size
+        deliveries: cython.ulonglong
+        while at < end:
+            place = _put_big_endian(out, place, words[at], 8)
+            place = _put_big_endian(out, place, words[at + 1], 8)
+            place = _put_time(out, place, words[at + 2])
+            deliveries = words[at + 3] & _LARGE_COUNT
+            if deliveries == _LARGE_COUNT:
+                deliveries = block.entry(at // _ROW_WORDS).delivery_count
+            place = _put_length(out, place, deliveries)
+            at += _ROW_WORDS
+        self.size = place
+
+    def put_owner(
+        self, owner: Consumer, released: cython.Py_ssize_t, with_active: cython.bint
+    ) -> None:
+        """Add a consumer up to the number of its pending entries, with those released."""
+        self._put_string(owner.name)
+        self._reserve(2 * _TIME_BYTES)
+        self.size = _put_time(self._memory, self.size, owner.seen_ms)
+        if with_active:
+            self.size = _put_time(self._memory, self.size, owner.active_ms)
+        self.put_length(owner.pending_count + released)
+
+    def put_ids(self, block: Block, owner: Consumer, with_released: cython.bint) -> None:
+        """Add the IDs of the entries that a consumer has in a block."""
+        share: Share | None = block.shares.get(owner)
+        slot: cython.ulonglong = 0 if share is None else share.slot  # 0: released
+        words: cython.p_ulonglong = _numbers(block)
+        at: cython.Py_ssize_t = 0
+        end: cython.Py_ssize_t = len(block.words)
+        left: cython.Py_ssize_t = end
+        if not with_released:
+            left = 0 if share is None else share.count
+        self._reserve(min(left, end // _ROW_WORDS) * _KEY_BYTES)
+        out: cython.p_uchar = self._memory
+        owner_slot: cython.ulonglong
+        while at < end and left:
+            owner_slot = words[at + 3] >> _SLOT_BITS
+            if owner_slot == slot or (with_released and not owner_slot):
+                self.size = _put_big_endian(out, self.size, words[at], 8)
+                self.size = _put_big_endian(out, self.size, words[at + 1], 8)
+                left -= 1
+            at += _ROW_WORDS
+
+    def put_id(self, entry_id: EntryID) -> None:
+        """Add an ID."""
+        self._reserve(_KEY_BYTES)
+        self.size = _put_big_endian(self._memory, self.size, id_ms(entry_id), 8)
+        self.size = _put_big_endian(self._memory, self.size, id_seq(entry_id), 8)
+
+    def put_length(self, number: cython.ulonglong) -> None:
+        """Add a number."""
+        self._reserve(_LENGTH_BYTES)
+        self.size = _put_length(self._memory, self.size, number)
+
+    @cython.cfunc
+    def _put_string(self, text: bytes) -> None:
+        size: cython.Py_ssize_t = len(text)
+        # An integer, or worth compressing.
+        if text[:1] in _INTEGER_BEGINS or (self._compress and size >= COMPRESS_MIN_BYTES):
+            text = encode_string(text, compress=self._compress)
+            size = len(text)
+        else:
+            self.put_length(size)
+        self._reserve(size)
+        self.size = put_bytes(self._memory, self.size, text, 0, size)
+
 
 TYPE_COUNTERS = 19
 TYPE_ACTIVE_TIME = 21
@@ -465,14 +580,8 @@ UNKNOWN_CODE = 2**64 - 1
 # The consumer that owns released entries in a type without a field for them.
 NOBODY = b""
 
-_MILLISECONDS = struct.Struct("<q")
-
-# Most counts of deliveries are small: each is encoded once.
-_encode_count = lru_cache(maxsize=256)(encode_length)
-
-# Nodes are written in pieces of this size, or little more.
+# What is written is given in pieces of this size, or little more.
 PIECE_BYTES = 64 * 1024
-_IDS_IN_PIECE = 4096
 
 
 def stream_type(stream: Stream) -> int:
@@ -485,7 +594,7 @@ def stream_type(stream: Stream) -> int:
 def stream_pieces(
     stream: Stream, stream_type: int, *, compress: bool, now_ms: int
 ) -> Iterator[bytes]:
-    """The body of a stream in pieces: some nodes, or some hundred pending entries.
+    """The body of a stream in pieces: some nodes, or some groups, consumers or pending entries.
 
     The type byte itself is the caller's. `now_ms`: messages of producers that have expired by then
     are left out.
@@ -497,8 +606,7 @@ def stream_pieces(
         yield _id_lengths(stream.first_id) + _id_lengths(stream.max_deleted_id)
         yield encode_length(stream.entries_added)
     yield encode_length(len(stream.groups))
-    for _, group in sorted(stream.groups.items()):
-        yield from _group(group, stream_type, compress, now_ms)
+    yield from _groups(stream, stream_type, compress, now_ms)
     if stream_type >= TYPE_IDEMPOTENCE:
         yield from _idempotence(stream.idempotence or Idempotence(), compress, now_ms)
 
@@ -522,64 +630,39 @@ def _nodes(stream: Stream, compress: bool) -> Iterator[bytes]:
 # -- groups ------------------------------------------------------------------------------------
 
 
-def _group(group: Group, stream_type: int, compress: bool, now_ms: int) -> Iterator[bytes]:
-    yield encode_string(group.name, compress=compress)
-    yield _id_lengths(group.last_delivered_id)
-    if stream_type >= TYPE_COUNTERS:
-        read = group.entries_read
-        yield encode_length(UNKNOWN_CODE if read == UNKNOWN else read)
-    yield from _group_pending(group)
-    owners: list[_Owner] = [
-        (c.name, c.seen_ms, c.active_ms, len(c.pending), _ids_of(c.pending, c))
-        for c in group.consumers.values()
-    ]
-    if stream_type < TYPE_RELEASED and group.nacked_count:
-        owners = _with_nobody(owners, group, now_ms)
-    yield encode_length(len(owners))
-    for name, seen_ms, active_ms, count, ids in sorted(owners, key=itemgetter(0)):
-        yield encode_string(name, compress=compress)
-        yield _MILLISECONDS.pack(seen_ms)
-        if stream_type >= TYPE_ACTIVE_TIME:
-            yield _MILLISECONDS.pack(active_ms)
-        yield from _ids(count, ids)
-    if stream_type >= TYPE_RELEASED:
-        released = group.nacked_ids()
-        batches = iter(lambda: list(islice(released, _IDS_IN_PIECE)), [])
-        yield from _ids(group.nacked_count, batches)
-
-
-def _group_pending(group: Group) -> Iterator[bytes]:
-    yield encode_length(len(group.pending))
-    for ids, _, times_ms, counts in group.pending.lend(MIN_ID, MAX_ID):
-        parts = [b""] * (3 * len(ids))
-        parts[::3] = [entry_id.to_bytes(16, "big") for entry_id in ids]
-        # Lists: compiled, a slice of a list takes nothing else.
-        parts[1::3] = list(map(_MILLISECONDS.pack, times_ms))
-        parts[2::3] = list(map(_encode_count, counts))
-        yield b"".join(parts)
-
-
-def _with_nobody(owners: list[_Owner], group: Group, now_ms: int) -> list[_Owner]:
-    """The owners, with a nameless one for the released entries (see the module)."""
-    nobody = group.consumers.get(NOBODY)
-    ids = _ids_of(group.pending, None, nobody)
-    if nobody is None:
-        return [*owners, (NOBODY, now_ms, NEVER, group.nacked_count, ids)]
-    count = group.nacked_count + nobody.pending_count
-    others = [owner for owner in owners if owner[0] != NOBODY]
-    return [*others, (NOBODY, nobody.seen_ms, nobody.active_ms, count, ids)]
-
-
-def _ids_of(pending: PendingEntries, *owners: Owner | None) -> Iterator[list[EntryID]]:
-    """The IDs of what these consumers have, ascending, those of a block at a time."""
-    for ids, names, _, _ in pending.lend(MIN_ID, MAX_ID):
-        yield [entry_id for entry_id, name in zip(ids, names, strict=True) if name in owners]
-
-
-def _ids(count: int, batches: Iterable[list[EntryID]]) -> Iterator[bytes]:
-    yield encode_length(count)
-    for ids in batches:
-        yield b"".join([i.to_bytes(16, "big") for i in ids])
+def _groups(stream: Stream, stream_type: int, compress: bool, now_ms: int) -> Iterator[bytes]:
+    writer = GroupWriter(compress=compress)
+    for _, group in sorted(stream.groups.items()):
+        writer.put_head(group, stream_type >= TYPE_COUNTERS)
+        for block in group.pending.blocks_from(MIN_ID):
+            writer.put_entries(block)
+            if writer.size >= PIECE_BYTES:
+                yield writer.take()
+        owners, nobody = group.consumers, None
+        if stream_type < TYPE_RELEASED and group.nacked_count:  # see the module
+            nobody = owners.get(NOBODY) or Consumer(NOBODY, now_ms)
+            owners = {**owners, NOBODY: nobody}
+        writer.put_length(len(owners))
+        for name in sorted(owners):
+            owner = owners[name]
+            released = group.nacked_count if owner is nobody else 0
+            writer.put_owner(owner, released, stream_type >= TYPE_ACTIVE_TIME)
+            blocks = (
+                group.pending.blocks_from(MIN_ID) if released else owner.pending_blocks.values()
+            )
+            for block in blocks if released or owner.pending_count else ():
+                writer.put_ids(block, owner, released > 0)
+                if writer.size >= PIECE_BYTES:
+                    yield writer.take()
+            if writer.size >= PIECE_BYTES:
+                yield writer.take()
+        if stream_type >= TYPE_RELEASED:
+            writer.put_length(group.nacked_count)
+            for entry_id in group.nacked_ids():
+                writer.put_id(entry_id)
+                if writer.size >= PIECE_BYTES:
+                    yield writer.take()
+    yield writer.take()
 
 
 # -- idempotent producing ----------------------------------------------------------------------

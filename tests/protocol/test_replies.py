@@ -62,3 +62,17 @@ def test_many_bulk_strings_look_the_same_whether_or_not_they_are_of_one_length()
         each = [replies.bulk(value) for value in values]
         assert replies.bulk_array(values) == replies.array(each)
         assert replies.bulks(values) == b"".join(each)
+
+
+def test_a_form_is_filled_with_numbers_and_bytes() -> None:
+    form = b"%%2 a=%d b=%b%b%d end"
+    for values in (
+        (0, b"", b"x" * 300, 9),
+        (-1, b"%d", b"\0\r\n", 2**63 - 1),
+        (-(2**63), b"1", b"2", 10),
+    ):
+        assert replies.Form(form).fill(values) == form % values
+    assert replies.Form(b"plain").fill(()) == b"plain"
+    for wrong in ((), (1, b"", b""), (1, b"", b"", 2, 3)):
+        with pytest.raises(ValueError, match=r"argument|places"):
+            replies.Form(form).fill(wrong)

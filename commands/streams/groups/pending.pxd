@@ -4,10 +4,11 @@ cimport cython
 
 from commands.core.client cimport Client
 from commands.streams.groups.delivery cimport group_changed
+from protocol.replies cimport Form
 from protocol.request cimport Request
 from storage.append_only.request_writer cimport RequestWriter
 from storage.entries.entry_id cimport entry_id_t, EntryIDs
-from storage.groups.group cimport Group
+from storage.groups.group cimport Consumer, Group
 from storage.groups.pending_block cimport Block, Owner, _numbers
 from storage.stream cimport Stream
 
@@ -29,3 +30,7 @@ cdef class Rendered:
 
     @cython.locals(entry_id=entry_id_t)
     cpdef bint add_block(self, Block block, Py_ssize_t place, Owner of_owner) except -1
+
+
+cpdef list consumer_rows(Group group, Form form, long long now_ms)
+cpdef list full_consumer_rows(Group group, Form form, long long count)

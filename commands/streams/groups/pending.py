@@ -1,4 +1,7 @@
-"""What a group was given and has not acknowledged: XACK, XACKDEL and XPENDING (Redis 7.4)."""
+"""What a group was given and has not acknowledged: XACK, XACKDEL and XPENDING (Redis 7.4).
+
+Also whose it is: the consumers, as XINFO shows them.
+"""
 
 from __future__ import annotations
 
@@ -34,10 +37,11 @@ from commands.streams.policies.retention import acknowledged as policy_acknowled
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
+from protocol.replies import Form
 from protocol.request import Request
 from storage.append_only.request_writer import RequestWriter
 from storage.entries.entry_id import EntryID, EntryIDs
-from storage.groups.group import Group, References
+from storage.groups.group import NEVER, Consumer, Group, References
 from storage.groups.pending_block import (
     LARGE_COUNT,
     ROW_BYTES,
@@ -368,3 +372,43 @@ class Rendered:
             if count == query.count:
                 break
         self.count = count
+
+
+# -- consumers ---------------------------------------------------------------------------------
+
+
+def consumer_rows(group: Group, form: Form, now_ms: cython.longlong) -> list[bytes]:
+    """The rows of XINFO CONSUMERS, by name: name, number of pending entries, idle, inactive."""
+    rows: list[bytes] = []
+    for name in sorted(group.consumers):
+        consumer: Consumer = group.consumers[name]
+        idle_ms: cython.longlong = max(now_ms - consumer.seen_ms, 0)
+        inactive_ms: cython.longlong = max(now_ms - consumer.active_ms, 0)
+        if consumer.active_ms < 0:
+            inactive_ms = NEVER
+        pending: cython.longlong = consumer.pending_count
+        rows.append(form.fill((len(name), name, pending, idle_ms, inactive_ms)))
+    return rows
+
+
+def full_consumer_rows(
+    group: Group, form: Form, count: cython.longlong
+) -> list[tuple[bytes, Consumer | None]]:
+    """The rows of XINFO STREAM FULL, by name, each time up to one that has pending entries.
+
+    These follow there: the first `count` (0: all). Last comes what is left, without a consumer.
+    """
+    parts: list[tuple[bytes, Consumer | None]] = []
+    rows: list[bytes] = []
+    for name in sorted(group.consumers):
+        consumer: Consumer = group.consumers[name]
+        pending: cython.longlong = consumer.pending_count
+        shown: cython.longlong = min(pending, count) if count else pending
+        seen_ms: cython.longlong = consumer.seen_ms
+        active_ms: cython.longlong = consumer.active_ms
+        rows.append(form.fill((len(name), name, seen_ms, active_ms, pending, shown)))
+        if pending:
+            parts.append((b"".join(rows), consumer))
+            rows = []
+    parts.append((b"".join(rows), None))
+    return parts

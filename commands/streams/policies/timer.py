@@ -178,6 +178,17 @@ class PolicyTimer:
                 if isinstance(stream, Stream) and stream.policy is not None:
                     self.hasten(db.index, key)
 
+    def swap(self, first: int, second: int) -> None:
+        """Look at the streams of two databases that have exchanged their content (SWAPDB)."""
+        others = {first: second, second: first}
+        moved = [place for place in self._places if place[0] in others]
+        for place in moved:
+            del self._places[place]
+            self.soon.pop(place, None)
+        for db_index, key in moved:
+            if self._stream_with_policy((others[db_index], key)) is not None:
+                self.hasten(others[db_index], key)
+
     def begin_service(self) -> None:
         """`begin` for a server that serves from now on, or becomes the primary."""
         # Loading may have taken long, and the server has not read its clock since.
@@ -245,13 +256,19 @@ class PolicyTimer:
     def streams(self) -> list[Stream]:
         """The streams with policies."""
         found = []
-        for db_index, key in list(self._places):
-            stream = self._instance.databases[db_index].values.get(key)
-            if isinstance(stream, Stream) and stream.policy is not None:
+        for place in list(self._places):
+            stream = self._stream_with_policy(place)
+            if stream is not None:
                 found.append(stream)
             else:
-                del self._places[db_index, key]
+                del self._places[place]
         return found
+
+    def _stream_with_policy(self, place: Place) -> Stream | None:
+        stream = self._instance.databases[place[0]].values.get(place[1])
+        if isinstance(stream, Stream) and stream.policy is not None:
+            return stream
+        return None
 
     # -- acting --------------------------------------------------------------------------------
 
@@ -317,10 +334,8 @@ class PolicyTimer:
 
     def _stream_at(self, db: Database, key: bytes) -> Stream | None:
         """The stream of a key, if it has policies and has not expired."""
-        stream = db.values.get(key)
-        if not isinstance(stream, Stream) or stream.policy is None:
-            return None
-        if db.is_expired(key, self._instance.now_ms):
+        stream = self._stream_with_policy((db.index, key))
+        if stream is not None and db.is_expired(key, self._instance.now_ms):
             self._instance.expire(db, key)
             return None
         return stream

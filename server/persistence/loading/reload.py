@@ -61,7 +61,6 @@ def _propagate_removals(instance: Instance) -> None:
 
 def _finish(instance: Instance) -> None:
     """Signal all keys to blocked clients, and count no changes since the last snapshot."""
-    for db in instance.databases:
-        instance.ready_keys.signal_all(db.index)
+    instance.ready_keys.signal_all(instance.databases)
     instance.feature(PolicyTimer).begin()
     instance.dirty = 0

@@ -135,7 +135,7 @@ class Installation:
         for db, new in zip(instance.databases, databases, strict=True):
             db.swap_content(new)
             new.clear()
-            instance.ready_keys.signal_all(db.index)
+        instance.ready_keys.signal_all(instance.databases)
         instance.entry_cache.clear()
         instance.feature(Watchers).fail_all()
         instance.feature(TrackingTable).invalidate_all()

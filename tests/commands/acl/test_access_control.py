@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 import pytest
 
 from commands.acl.access_control import AccessControl
+from commands.core.client import Client, Clients
 from commands.core.gates import GATE_AUTH, GATE_RESTRICTED
 from server.inprocess.server import InProcessClient, InProcessServer
 
@@ -91,6 +94,48 @@ def test_removing_a_user_closes_its_connections(
     assert bob.execute("ACL", "DELUSER", "ann", "bob", "nobody") == b":2\r\n"
     assert ann.closed and bob.closed and not client.closed
     assert server.connect().execute("AUTH", "bob", "") == WRONGPASS
+
+
+class Unread(dict[int, Client]):
+    """Clients that are not to be looked at, one by one."""
+
+    def values(self) -> NoReturn:
+        raise AssertionError("all clients are looked at")
+
+
+def test_a_change_of_a_user_without_connections_looks_at_no_client(
+    server: InProcessServer, client: InProcessClient, ann: InProcessClient
+) -> None:
+    clients = server.instance.feature(Clients)
+    client.execute("ACL", "SETUSER", "bob", "on", "nopass", "+@all")
+    twice = server.connect()
+    for _ in range(2):
+        twice.execute("AUTH", "bob", "x")
+    twice.execute("RESET")
+    twice.execute("AUTH", "bob", "x")
+    twice.disconnect()
+    clients.by_id = Unread(clients.by_id)
+    assert client.execute("ACL", "SETUSER", "bob", "off") == b"+OK\r\n"
+    assert client.execute("ACL", "SETUSER", "new", "on") == b"+OK\r\n"
+    assert client.execute("ACL", "DELUSER", "new", "bob", "nobody") == b":2\r\n"
+    clients.by_id = dict(clients.by_id)
+    client.execute("ACL", "DELUSER", "ann")
+    assert ann.state.closed and ann.state.id not in clients.by_id
+
+
+def test_names_are_in_order_after_every_change(client: InProcessClient) -> None:
+    def names() -> list[bytes]:
+        return client.execute("ACL", "USERS").split(b"\r\n")[2::2]
+
+    assert names() == [b"default"]
+    for name in ("b", "z", "a"):
+        client.execute("ACL", "SETUSER", name)
+    assert names() == [b"a", b"b", b"default", b"z"]
+    client.execute("ACL", "SETUSER", "b", "on")
+    client.execute("ACL", "DELUSER", "a")
+    assert names() == [b"b", b"default", b"z"]
+    client.server.instance.feature(AccessControl).replace([])
+    assert names() == [b"default"]
 
 
 @pytest.mark.parametrize(

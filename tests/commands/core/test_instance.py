@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+
+import pytest
 
 from commands.core.instance import MAX_FREQUENCY, ReadyKeys, count_access, frequency_now
 from commands.transactions.watched_keys import WatchedKeys
 from server.inprocess.server import InProcessServer
+from storage.keyspace.database import Database
 from storage.keyspace.ordered_index import Chance
 from storage.stream import Stream
 from storage.types.value import NEW_FREQUENCY, StringValue
@@ -90,13 +94,31 @@ def test_a_key_is_signalled_only_while_somebody_waits_for_it() -> None:
     assert ready_keys.take() == []
 
 
-def test_flushdb_signals_every_watched_key_of_its_database() -> None:
+@pytest.mark.parametrize("others", [0, 100])
+def test_all_keys_that_databases_have_are_signalled_and_those_awaited_in_vain(others: int) -> None:
     ready_keys = ReadyKeys()
-    ready_keys.awaited = {(0, b"a"): None, (0, b"b"): None}
-    ready_keys.signal_all(1)
-    assert ready_keys.take() == []
-    ready_keys.signal_all(0)
+    database, other = Database(0), Database(1)
+    for key in (b"a", *(b"k%d" % number for number in range(others))):
+        database.set(key, StringValue(b""))
+    ready_keys.awaited = dict.fromkeys([(1, b"a"), (0, b"a"), (0, b"b")])
+    ready_keys.awaited_missing = {(0, b"b"): None, (1, b"b"): None}
+    ready_keys.signal_all([other])
+    assert (0, b"a") not in ready_keys.take()
+    ready_keys.signal_all([database])
     assert ready_keys.take() == [(0, b"a"), (0, b"b")]
+
+
+@pytest.mark.interpreted  # compiled, no subclass of dict is taken
+def test_keys_are_looked_at_that_exist_where_more_are_awaited() -> None:
+    class Counted(dict[tuple[int, bytes], None]):
+        def __iter__(self) -> Iterator[tuple[int, bytes]]:
+            raise AssertionError("all awaited keys are looked at")
+
+    ready_keys, database = ReadyKeys(), Database(3)
+    database.set(b"a", StringValue(b""))
+    ready_keys.awaited = Counted.fromkeys((3, b"a%d" % number) for number in range(100))
+    ready_keys.signal_all([database])
+    assert ready_keys.take() == []
 
 
 MINUTE_MS = 60_000

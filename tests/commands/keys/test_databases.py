@@ -27,6 +27,18 @@ def watching(talk: Conversation, *keys: str) -> Speaker:
 # -- FLUSHDB, FLUSHALL ---------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("others", [0, 100])
+@pytest.mark.parametrize("request_", ["FLUSHDB", "FLUSHALL"])
+def test_flushing_fails_transactions_that_watch_a_key(
+    talk: Conversation, request_: str, others: int
+) -> None:
+    talk.all("SET here 1")
+    watching(talk, *(f"other{number}" for number in range(others)), "nowhere")
+    watchers = [watching(talk, key) for key in ("here", "nowhere")]
+    talk.all(request_)
+    assert [exec_of(watcher) for watcher in watchers] == [NIL_ARRAY, b"*0\r\n"]
+
+
 @pytest.mark.parametrize("request_", ["FLUSHDB", "FLUSHALL"])
 def test_flushing_invalidates_client_side_caches(talk: Conversation, request_: str) -> None:
     cache = talk.other()
@@ -40,7 +52,12 @@ def test_flushing_invalidates_client_side_caches(talk: Conversation, request_: s
 # -- SWAPDB --------------------------------------------------------------------------------------
 
 
-def test_swapping_fails_transactions_that_watch_a_key_of_either_side(talk: Conversation) -> None:
+@pytest.mark.parametrize("others", [0, 100])
+def test_swapping_fails_transactions_that_watch_a_key_of_either_side(
+    talk: Conversation, others: int
+) -> None:
+    if others:  # then the keys that exist are fewer than those that are watched
+        watching(talk, *(f"other{number}" for number in range(others)))
     talk.all("SET here 1", "SELECT 1", "SET there 1", "SELECT 0")
     outcomes = {}
     for key in ("here", "there", "nowhere"):

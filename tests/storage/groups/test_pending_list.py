@@ -19,7 +19,6 @@ from storage.groups.pending_block import (
     LARGE_COUNT,
     ROW_BYTES,
     Block,
-    MemoryCounter,
     Owner,
     PendingEntry,
 )
@@ -151,7 +150,8 @@ def test_whoever_looks_into_a_block_finds_nobody_there_who_has_departed(
 
 def test_a_copy_has_blocks_of_its_own(blocks: PendingBlocks, alice: Consumer) -> None:
     twin = Consumer(b"alice", 0)
-    copied = blocks.copy({None: None, alice: twin}, MemoryCounter())
+    copied = PendingBlocks()
+    copied.copy_from(blocks, {None: None, alice: twin})
     blocks[1].cut(0, 4)
     assert starts(copied) == [0, 100, 200]
     assert ids_of(copied[1]) == [100, 101, 102, 103]

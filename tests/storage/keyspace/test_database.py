@@ -204,7 +204,7 @@ def database(count: int) -> Database:
 
 
 def rest(walk: KeyWalk) -> list[bytes]:
-    return sorted(key for keys in walk.read() for key in keys)
+    return sorted(key for keys in walk.read() for key in walk.unexpired(keys))
 
 
 def test_all_keys_are_read_once() -> None:

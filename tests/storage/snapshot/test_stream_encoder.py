@@ -16,12 +16,20 @@ from hypothesis import strategies as st
 from storage.entries.entry import decode_fields
 from storage.entries.entry_id import MAX_ID, MAX_SEQ, MIN_ID, SEQ_BITS, EntryIDs, make_id
 from storage.groups.group import Group
+from storage.groups.pending_block import BLOCK_ENTRIES
 from storage.idempotence import Idempotence
 from storage.nodes.frozen_node import Node, freeze
 from storage.nodes.listpack_node import ListpackNode
 from storage.redis_format.listpack import Element, encode_listpack
 from storage.redis_format.primitives import Compressed, encode_length, encode_string
-from storage.snapshot.stream_encoder import STREAM_TYPES, NodeWriter, encode_node, stream_type
+from storage.snapshot.stream_encoder import (
+    PIECE_BYTES,
+    STREAM_TYPES,
+    NodeWriter,
+    encode_node,
+    stream_pieces,
+    stream_type,
+)
 from storage.stream import Stream
 from tests.storage.nodes.sample_nodes import IDS
 from tests.storage.snapshot.bodies import (
@@ -356,3 +364,41 @@ def test_many_pending_entries_are_written_in_pieces() -> None:
         consumers=[ConsumerFields(pending=ids)],
     )
     assert encoded(stream) == StreamFields(groups=[fields]).body()
+
+
+def test_many_groups_and_consumers_share_a_few_pieces() -> None:
+    stream, group = stream_with_group()
+    names = [b"a name of more than twenty bytes: %d" % n for n in range(2000)]
+    names += [b"%d" % number for number in range(2000)] + [b"", b"-", b"-5", b"007", b"1" * 12]
+    owners = [group.create_consumer(name, number) for number, name in enumerate(names)]
+    for number, owner in enumerate(owners[::2]):
+        group.deliver(owner, EntryIDs.of([make_id(number + 1, 0)]), 9)
+    for owner in owners[1::400]:
+        owner.active_ms = 2**62
+    for number in range(3000):
+        stream.add_group(Group(b"%d" % number, make_id(number, 5)))
+    fields = GroupFields(
+        last_id=make_id(5, 0),
+        entries_read=1,
+        pending=[PendingFields(make_id(n + 1, 0), 9) for n in range(len(owners[::2]))],
+        consumers=[
+            ConsumerFields(
+                name=owner.name,
+                seen_ms=owner.seen_ms,
+                active_ms=owner.active_ms,
+                pending=list(owner.pending),
+            )
+            for owner in sorted(owners, key=lambda owner: owner.name)
+        ],
+    )
+    others = [
+        GroupFields(name=other.name, last_id=other.last_delivered_id, entries_read=2**64 - 1)
+        for _, other in sorted(stream.groups.items())
+        if other is not group
+    ]
+    every = sorted([fields, *others], key=lambda group: group.name)
+    body = StreamFields(groups=every).body()
+    pieces = list(stream_pieces(stream, 27, compress=False, now_ms=NOW_MS))
+    assert b"".join(pieces) == body
+    assert max(map(len, pieces)) < PIECE_BYTES + BLOCK_ENTRIES * 40
+    assert len(pieces) < 2 * len(body) // PIECE_BYTES + 10

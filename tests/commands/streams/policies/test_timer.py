@@ -142,6 +142,22 @@ def test_policies_follow_their_stream(
     ]
 
 
+def test_swapping_databases_looks_at_their_streams_with_policies_only(
+    client: Talk, server: InProcessServer, double: Double
+) -> None:
+    for key in ("a", "b", "other"):
+        add(client, key, NOW_MS + 100)
+    client.all("MOVE b 1", "MOVE other 3", "SWAPDB 0 1", "SWAPDB 1 4", "SWAPDB 0 1")
+    timer = server.instance.feature(PolicyTimer)
+    assert sorted(timer.soon) == [(1, b"b"), (4, b"a")]
+    server.advance(100)
+    assert sorted(double.acted) == [
+        (NOW_MS + 100, 1, b"b"),
+        (NOW_MS + 100, 3, b"other"),
+        (NOW_MS + 100, 4, b"a"),
+    ]
+
+
 def test_a_key_that_expires_takes_its_policies_along(
     client: Talk, server: InProcessServer, double: Double
 ) -> None:
