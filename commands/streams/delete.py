@@ -17,6 +17,8 @@ deleted ID, which a trim does not change. Otherwise they are XDELs with all IDs.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from commands.core import notifications
 from commands.core.arguments import INT64_MAX, Arguments, parse_int
 from commands.core.client import Client
@@ -87,7 +89,7 @@ def xdel(client: Client, argv: Request) -> bytes:
         deleted = int(stream.delete(ids[0]))
     else:
         deleted = len(stream.delete_all(ascending(ids)))
-    entries_deleted(client, key, stream, deleted)
+    entries_deleted(client, key, stream, deleted, ids)
     return replies.integer(deleted)
 
 
@@ -112,7 +114,7 @@ def xdelex(client: Client, argv: Request) -> bytes:
     propagate_removals(client, key, acknowledged, deleted)
     if dropped:
         group_changed(client, key, dropped)
-    entries_deleted(client, key, stream, len(deleted))
+    entries_deleted(client, key, stream, len(deleted), deleted)
     return result_array(_results(ids, set(deleted), set(ordered).difference(chosen)))
 
 
@@ -138,12 +140,20 @@ def _results(ids: list[EntryID], deleted: set[EntryID], kept: set[EntryID]) -> l
     return results
 
 
-def entries_deleted(client: Client, key: bytes, stream: Stream, deleted: int) -> None:
-    """Notify and mark the key as modified after `deleted` entries were deleted, if any."""
+def entries_deleted(
+    client: Client, key: bytes, stream: Stream, deleted: int, ids: Iterable[EntryID]
+) -> None:
+    """Notify and mark the key as modified after `deleted` entries were deleted, if any.
+
+    `ids`: which are not there any more.
+    """
     if deleted:
         client.modified(key, deleted)
         client.notify(notifications.STREAM, b"xdel", key)
         if stream.policy is not None:
+            for group in stream.groups.values():
+                if group.policy is not None and group.policy.keys is not None:
+                    group.policy.keys.lose(sorted(group.pending.among(sorted(ids))))
             note(client, key, stream)
 
 
@@ -162,14 +172,15 @@ def xdelrange(client: Client, argv: Request) -> bytes:
     deletion = RangeDeletion(stream, start, end, most, references)
     traces = Traces()
     is_propagated = bool(client.instance.propagation.sinks)
-    ids = list(deletion.ids()) if is_propagated and not deletion.is_head else []
+    is_wanted = is_propagated or stream.policy is not None
+    ids = list(deletion.ids()) if is_wanted and not deletion.is_head else []
     deletion.apply(traces, client.instance.background_work.discard)
     if deletion.count and deletion.is_head:
         _propagate_head(client, key, stream)
     propagate_removals(client, key, traces.dropped, ids)
     if traces.dropped:
         group_changed(client, key)
-    entries_deleted(client, key, stream, deletion.count)
+    entries_deleted(client, key, stream, deletion.count, ids)
     return replies.integer(deletion.count)
 
 

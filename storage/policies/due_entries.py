@@ -269,7 +269,9 @@ class DueEntries:
         """Return True if an entry is one that decides about its key (KEY-FIELD), at a time."""
         assert self.keys is not None
         if row[1] is None:
-            return self.keys.ends_wait(row[0], when_ms)
+            first_id = self.keys.first_at(row[0], when_ms)
+            first = None if first_id is None else self._pending.rows_of([first_id])[0]
+            return first is not None and not self.is_exhausted(first[3])
         return self.keys.is_deadline(row[0])
 
     # -- heaps ---------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ from itertools import islice
 from typing import Protocol
 
 from storage.entries.entry import decode_fields, fields_position
-from storage.entries.entry_id import MIN_ID, EntryID
+from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID
 from storage.groups.pending_block import MemoryCounter, Owner, Row
 from storage.groups.pending_list import PendingList
 from storage.keyspace.ordered_index import OrderedIndex
@@ -88,7 +88,7 @@ class KeyLock:
         self.key = key
         self.owner: Owner | None = None  # of what is sent, or was sent last
         self.sent: list[EntryID] = []
-        self.held: list[EntryID] | tuple[()] = ()  # reserved and released entries
+        self.held: list[EntryID] | tuple[EntryID, ...] = ()  # reserved and released entries
         self.released = 0  # how many of them were released
         self.alone: EntryID = 0  # what was sent again, so that nothing may follow
         self.listed: EntryID = 0  # the candidate that a heap has
@@ -124,7 +124,7 @@ class KeyLock:
                 self.held = ()
 
 
-def _has(ids: list[EntryID] | tuple[()], entry_id: EntryID) -> bool:
+def _has(ids: list[EntryID] | tuple[EntryID, ...], entry_id: EntryID) -> bool:
     place = bisect_left(ids, entry_id)
     return place < len(ids) and ids[place] == entry_id
 
@@ -133,9 +133,9 @@ class KeyOrder:
     """The keys of one group; see the module."""
 
     __slots__ = (
-        "_by_id", "_counted_bytes", "_counter", "_deadlines", "_field", "_first_id", "_is_open",
-        "_keys_bytes", "_lookahead", "_own", "_pattern", "_pending", "_ready", "_unknown", "ahead",
-        "ghosts", "is_behind", "is_full", "locks", "most_of_key", "passed", "reserved", "wakes",
+        "_by_id", "_counted_bytes", "_counter", "_deadlines", "_field", "_first_id", "_keys_bytes",
+        "_own", "_pattern", "_pending", "_ready", "_unknown", "ahead", "ghosts", "is_behind",
+        "is_full", "is_open", "locks", "lookahead", "most_of_key", "passed", "reserved", "wakes",
     )  # fmt: skip
 
     def __init__(self, pending: PendingList, deadlines: Deadlines) -> None:
@@ -144,7 +144,7 @@ class KeyOrder:
         self._counter: MemoryCounter = pending.counter
         self._counted_bytes = 0
         self._field = self._pattern = b""
-        self._lookahead = self.most_of_key = 0
+        self.lookahead = self.most_of_key = 0
         # Kept in files, and by replicas:
         self.reserved: set[EntryID] = set()
         self.ahead: EntryID = MIN_ID  # up to where entries were looked at, if keys are passed over
@@ -157,13 +157,16 @@ class KeyOrder:
             self.close()
         self._field = field
         self._pattern = b"$%d\r\n%b\r\n" % (len(field), field)
-        self._lookahead = lookahead or LOOKAHEAD
+        self.lookahead = lookahead or LOOKAHEAD
         self.most_of_key = most_of_key or LOOKAHEAD_OF_KEY
+        for lock in self.locks.values():  # one may have been put aside by MAX-DELIVERIES
+            lock.listed = MIN_ID
+            self._list(lock)
         self.wakes = True
 
     def close(self) -> None:
         """Drop the locks, for `open` to make them again."""
-        self._is_open = False
+        self.is_open = False
         self.locks: dict[bytes, KeyLock] = {}
         self._by_id = OrderedIndex()  # the locks by the IDs of pending entries
         self._keys_bytes = 0
@@ -202,10 +205,12 @@ class KeyOrder:
     def open(self, entries_of: Entries, first_id: EntryID) -> None:
         """Make the locks if there are none, and look at what has changed without a word.
 
-        `entries_of`: the entries by their IDs; `first_id`: that of the first in the stream.
+        `entries_of`: the entries by their IDs; `first_id`: that of the first in the stream, 0-0 if
+        it is empty.
         """
-        if not self._is_open:
-            self._is_open = True
+        first_id = first_id or MAX_ID
+        if not self.is_open:
+            self.is_open = True
             self.reserved = set(self._pending.among(sorted(self.reserved)))
             rows = self._pending.rows_from(MIN_ID)
             while some := list(islice(rows, _AT_ONCE)):
@@ -264,10 +269,29 @@ class KeyOrder:
         lock: KeyLock | None = self._by_id.get(entry_id)
         return lock
 
+    def shut(self) -> None:
+        """`close`, if there are locks: entries were delivered that they do not know."""
+        if self.is_open:
+            self.close()
+
+    def has_news(self, first_id: EntryID) -> bool:
+        """Return True if a consumer that waits may go on; `first_id`: that of the stream."""
+        is_trimmed = self.is_open and (first_id or MAX_ID) != self._first_id
+        return self.wakes or self.is_behind or is_trimmed or bool(self.ghosts)
+
+    def may_be_taken(self, entry_id: EntryID) -> bool:
+        """Return True if XCLAIM may take an entry: the oldest of its key."""
+        lock = self._by_id.get(entry_id)
+        return lock is None or lock.oldest == entry_id
+
+    def may_be_forced(self, entry: bytes) -> bool:
+        """Return True if XCLAIM with FORCE may take an entry: no other of its key is pending."""
+        return self.key_of(entry) not in self.locks
+
     @property
     def has_room(self) -> bool:
         """True if one more entry may be reserved."""
-        self.is_full = self.is_full or len(self.reserved) >= self._lookahead
+        self.is_full = self.is_full or len(self.reserved) >= self.lookahead
         return not self.is_full
 
     @property
@@ -288,16 +312,18 @@ class KeyOrder:
             lock is None or not lock.sent or lock.sent[0] == entry_id
         )
 
-    def ends_wait(self, entry_id: EntryID, when_ms: int) -> bool:
-        """Return True if the key of a released entry can be had when that one is due."""
-        lock = self._by_id.get(entry_id)
+    def first_at(self, entry_id: EntryID, when_ms: int) -> EntryID | None:
+        """The entry that comes first of the key of a released one, which is due at this time.
+
+        None if the key cannot be had then.
+        """
+        lock = self.lock_of(entry_id)
         if lock is None:
-            return True
-        return not lock.sent and all(
-            self._deadlines.delay_ms(each) <= when_ms
-            for each in lock.held
-            if each not in self.reserved
-        )
+            return entry_id
+        released = [each for each in lock.held if each not in self.reserved]
+        if lock.sent or any(self._deadlines.delay_ms(each) > when_ms for each in released):
+            return None
+        return lock.held[0]
 
     def may_be_claimed(self, entry_id: EntryID) -> bool:
         """Return True if CLAIM and its kin may take an entry: the oldest of its key."""
@@ -379,7 +405,7 @@ class KeyOrder:
     def reserve_new(self, entry_id: EntryID, key: bytes, owner: Owner) -> None:
         """A new entry is reserved, for the owner of its key."""
         lock = self._lock(key, entry_id)
-        if lock.owner is None:
+        if not lock.sent:
             lock.owner = owner
         self.reserved.add(entry_id)
         lock.hold(entry_id)
@@ -400,13 +426,13 @@ class KeyOrder:
             if count > 1:
                 lock.alone = entry_id
             elif lock.alone == entry_id:
-                lock.alone = MIN_ID
+                self._find_alone(lock)
         self.reserved.discard(entry_id)
         self._list(lock)
 
     def note(self, ids: list[EntryID]) -> None:
         """Pending entries have an owner, whom they were sent to."""
-        if not self._is_open:
+        if not self.is_open:
             self.reserved.difference_update(ids)
             return
         for entry_id, row in zip(ids, self._pending.rows_of(ids), strict=True):
@@ -424,7 +450,7 @@ class KeyOrder:
         for entry_id in ids:
             lock = self._by_id.get(entry_id)
             if lock is not None and _has(lock.sent, entry_id):
-                lock.sent.remove(entry_id)
+                self._unsend(lock, entry_id)
                 lock.hold(entry_id)
                 self._list(lock)
         self._settle()
@@ -434,7 +460,7 @@ class KeyOrder:
         for entry_id in ids:
             lock = self._by_id.get(entry_id)
             if lock is None:
-                if self._is_open:
+                if self.is_open:
                     self._unknown.append(entry_id)
             elif _has(lock.held, entry_id):
                 lock.released += entry_id in self.reserved
@@ -489,13 +515,18 @@ class KeyOrder:
         was_first = lock.sent[0] == entry_id
         lock.sent.remove(entry_id)
         if lock.alone == entry_id:
-            lock.alone = MIN_ID
+            self._find_alone(lock)
         if not lock.sent:
             lock.listed = MIN_ID
         elif was_first:
             row = self._pending.rows_of([lock.sent[0]])[0]
             if row is not None:
                 self._deadlines.watch(row)
+
+    def _find_alone(self, lock: KeyLock) -> None:
+        rows = self._pending.rows_of(lock.sent)
+        again = (row[0] for row in rows if row is not None and row[3] > 1)
+        lock.alone = next(again, MIN_ID)
 
     def _leave(self, lock: KeyLock, entry_id: EntryID) -> None:
         if _has(lock.held, entry_id):
@@ -556,7 +587,7 @@ class KeyOrder:
 
     def _settle(self) -> None:
         """Bring the counter up to date, and what depends on the number of reserved entries."""
-        if self.is_full and len(self.reserved) <= self._lookahead * 3 // 4:
+        if self.is_full and len(self.reserved) <= self.lookahead * 3 // 4:
             self.is_full = False
             self.wakes = True
         size = (
@@ -566,7 +597,7 @@ class KeyOrder:
             + len(self.locks) * _LOCK_BYTES
             + len(self._by_id) * _PLACE_BYTES
             + set_bytes(self.reserved)
-            + (0 if self._is_open else len(self.reserved) * _ID_BYTES)
+            + (0 if self.is_open else len(self.reserved) * _ID_BYTES)
         )
         self._counter.add(size - self._counted_bytes)
         self._counted_bytes = size

@@ -23,6 +23,7 @@ from commands.streams.groups.delivery import (
     propagate_position,
     seen_consumer,
 )
+from commands.streams.groups.key_turn import open_keys, take_over
 from commands.streams.groups.read_group import ENTRIES_AT_ONCE
 from commands.streams.ids import (
     id_bulk,
@@ -40,6 +41,7 @@ from protocol.request import Request
 from storage.entries.entry_id import MIN_ID, EntryID, EntryIDs
 from storage.groups.group import Consumer, Group
 from storage.groups.pending_block import Owner, Row
+from storage.policies.key_order import KeyOrder
 from storage.stream import Stream
 
 DEFAULT_COUNT = 100
@@ -90,6 +92,8 @@ class Claim:
         policy = self.group.policy
         if policy is None or not policy.options.ack_wait_ms or row[1] is not self.consumer:
             return False
+        if policy.keys is not None and row[0] in policy.keys.reserved:
+            return False
         return now_ms < policy.due.deadline_ms(row)
 
     def force(self, entry_id: EntryID, now_ms: int) -> Row:
@@ -114,6 +118,8 @@ class Claim:
         self.group.deliver(self.consumer, EntryIDs.of(ids), delivery_ms)
         if self.group.policy is not None:
             self.group.policy.due.note_time(delivery_ms)
+            if self.group.policy.keys is not None:
+                self.group.policy.keys.shut()
         self._given(ids, delivery_ms, [1] * len(ids))
 
     def _given(self, ids: list[EntryID], delivery_ms: int, delivery_counts: list[int]) -> None:
@@ -131,6 +137,12 @@ class Claim:
         self.group.last_delivered_id = last_id
         self.is_moved = True
         group_changed(self.client, self.key)
+
+    def take_keys(self, rows: list[Row]) -> None:
+        """The consumer has taken entries, and has their keys (KEY-FIELD)."""
+        if rows and self.group.policy is not None:
+            ids = [row[0] for row in rows]
+            take_over(self.client, self.key, self.group, self.consumer, ids)
 
     def finish(self, stream: Stream) -> None:
         """After the last entry."""
@@ -184,17 +196,22 @@ def xclaim(client: Client, argv: Request) -> bytes:
 
 def _claim(claim: Claim, stream: Stream, options: ClaimOptions) -> list[bytes]:
     """Claim entries, as far as they may be; what is answered of each that was."""
-    if _is_delivery(stream, claim.group, options):
+    keys = None if claim.client.replays else open_keys(stream, claim.group)
+    if keys is None and _is_delivery(stream, claim.group, options):
         claim.deliver(options.ids, options.delivery_ms)
         return list(map(id_bulk, options.ids))
     claimed: list[bytes] = []
     for ids in without_repeats(options.ids):
-        claimed += _claim_each(claim, stream, options, ids)
+        claimed += _claim_each(claim, stream, options, ids, keys)
     return claimed
 
 
 def _claim_each(
-    claim: Claim, stream: Stream, options: ClaimOptions, ids: list[EntryID]
+    claim: Claim,
+    stream: Stream,
+    options: ClaimOptions,
+    ids: list[EntryID],
+    keys: KeyOrder | None,
 ) -> list[bytes]:
     """Claim different entries, as far as they may be; what is answered of each that was."""
     now_ms, min_idle_ms = claim.client.instance.now_ms, options.min_idle_ms
@@ -206,6 +223,8 @@ def _claim_each(
     for entry_id, row, entry in zip(ids, rows, entries, strict=True):
         if row is None:
             if entry is None or not options.force:
+                continue
+            if keys is not None and not keys.may_be_forced(entry):
                 continue
             row = claim.force(entry_id, now_ms)
         elif entry is None:
@@ -219,12 +238,16 @@ def _claim_each(
             beats.append(row)
             claimed.append(id_bulk(entry_id) if options.just_id else entry)
             continue
+        elif keys is not None and not keys.may_be_taken(entry_id):
+            continue
         taken.append(row)
         claimed.append(id_bulk(entry_id) if options.just_id else entry)
     claim.drop_all(dropped)
     deliveries = 0 if options.just_id else 1
     claim.take_all(beats, options.delivery_ms, deliveries=0, count=options.retry_count)
     claim.take_all(taken, options.delivery_ms, deliveries=deliveries, count=options.retry_count)
+    if keys is not None:
+        claim.take_keys(taken)
     return claimed
 
 
@@ -303,6 +326,7 @@ def _claim_idle(claim: Claim, stream: Stream, options: AutoclaimOptions) -> byte
     """Claim entries that have been pending for long; the reply."""
     group, min_idle_ms, policy = claim.group, options.min_idle_ms, claim.group.policy
     now_ms = claim.client.instance.now_ms
+    open_keys(stream, group)
     claimed: list[bytes] = []
     taken: list[Row] = []
     dropped: list[Row] = []
@@ -325,6 +349,7 @@ def _claim_idle(claim: Claim, stream: Stream, options: AutoclaimOptions) -> byte
     cursor = next(walk, (MIN_ID,))[0]
     claim.drop_all(dropped)
     claim.take_all(taken, now_ms, deliveries=not options.just_id)
+    claim.take_keys(taken)
     deleted = replies.array([id_bulk(row[0]) for row in dropped])
     return replies.array([id_bulk(cursor), replies.array(claimed), deleted])
 

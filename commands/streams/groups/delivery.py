@@ -241,6 +241,8 @@ def deliver_again(client: Client, request: Request) -> bytes | None:
         group.last_delivered_id = last_id
         instance.dirty += 1
     group.deliver(consumer, ids, int(time))
+    if group.policy is not None and group.policy.keys is not None:
+        group.policy.keys.shut()
     return b""
 
 

@@ -31,11 +31,13 @@ from commands.streams.groups.delivery import (
     new_consumer,
     propagate_consumer,
     propagate_delivery,
+    propagate_position,
     propagate_release,
 )
 from commands.streams.idempotence import new_stream
 from commands.streams.ids import parse_open, parse_strict
 from commands.streams.lookup import group_of
+from commands.streams.policies.carrier import propagate_row
 from commands.streams.policies.retention import acknowledged
 from commands.streams.policies.timer import note
 from protocol import errors, replies
@@ -46,6 +48,7 @@ from storage.entries.entry_id import MIN_ID, EntryIDs
 from storage.groups.group import UNKNOWN, Consumer, Group
 from storage.groups.pending_block import Row
 from storage.keyspace.database import Database
+from storage.policies.group_rows import ahead_row, reserved_rows
 from storage.stream import Stream, set_entries_read
 
 HELP = (
@@ -55,6 +58,8 @@ HELP = (
     b"      Deliver entries again that are not acknowledged in time; give them up.",
     b"    * MAX-PENDING n, CONSUMER-EXPIRY ms",
     b"      Bound what is in flight; remove idle consumers.",
+    b"    * KEY-FIELD name, KEY-LOOKAHEAD n, KEY-LOOKAHEAD-KEY n",
+    b"      Deliver the entries of each key in order, to one consumer at a time.",
     b"CREATE <key> <groupname> <id|$> [option]",
     b"    Add a group that is given the entries after <id>; $: new ones only. Options:",
     b"    * MKSTREAM",
@@ -174,6 +179,12 @@ def xgroup_setid(client: Client, argv: Request) -> bytes:
         raise errors.subcommand_syntax(b"XGROUP", argv[1])
     group.last_delivered_id = stream.last_id if argv[4] == b"$" else parse_open(argv[4])
     _set_entries_read(client, argv, stream, group, options)
+    keys = None if group.policy is None or client.replays else group.policy.keys
+    if keys is not None and keys.passed:
+        # What was passed over is new, or read: as the position says.
+        keys.set_position(MIN_ID)
+        propagate_position(client, key, group)
+        propagate_row(client, key, *ahead_row(group, MIN_ID))
     _changed(client, key, b"xgroup-setid")
     return replies.OK
 
@@ -278,11 +289,14 @@ def release_pending(
 ) -> None:
     """Release what is pending for a consumer, with its delivery counts (KEEPPENDING)."""
     is_propagated = bool(client.instance.propagation.sinks)
-    for rows in filter(None, _deliverable(stream, consumer)):
-        counts = [row[3] for row in rows]
-        group.release_all(rows, counts)
-        if is_propagated:
-            propagate_release(client, key, stream, group, [row[0] for row in rows], counts)
+    reasons = {} if group.policy is None else group.policy.reasons
+    for batch in filter(None, _deliverable(stream, consumer)):
+        for reason, alike in groupby(batch, lambda row: reasons.get(row[0])):
+            rows = list(alike)
+            ids, counts = [row[0] for row in rows], [row[3] for row in rows]
+            group.release_all(rows, counts)
+            if is_propagated:
+                propagate_release(client, key, stream, group, ids, counts, reason=reason)
         client.signal_key_as_ready(key)
 
 
@@ -300,6 +314,10 @@ def _transfer_pending(
         for (delivery_ms, count), alike in groupby(rows, itemgetter(2, 3)) if is_propagated else ():
             ids = EntryIDs.of([row[0] for row in alike])
             propagate_delivery(client, key, group, heir, ids, delivery_ms, count)
+        if is_propagated and group.policy is not None and group.policy.keys is not None:
+            kept = [row[0] for row in rows if row[0] in group.policy.keys.reserved]
+            for words in reserved_rows(group, kept):
+                propagate_row(client, key, *words)
 
 
 def _tidied(db: Database, key: bytes, stream: Stream, group: Group) -> Iterator[None]:

@@ -87,7 +87,7 @@ def xack(client: Client, request: Request) -> bytes:
         group_changed(client, key, acknowledged)
         if stream.policy is not None and stream.policy.retention is not None:
             policy_acknowledged(client, key, stream)
-        if group.policy is not None and group.policy.is_held:
+        if group.policy is not None and group.policy.wakes:
             client.signal_key_as_ready(key)
     if journal is not None:
         write_down(client, request, group, journal, written_down)
@@ -128,9 +128,9 @@ def xackdel(client: Client, argv: Request) -> bytes:
         group_changed(client, key, changes)
         if stream.policy is not None:
             policy_acknowledged(client, key, stream)
-        if group.policy is not None and group.policy.is_held:
+        if group.policy is not None and group.policy.wakes:
             client.signal_key_as_ready(key)
-    entries_deleted(client, key, stream, len(deleted))
+    entries_deleted(client, key, stream, len(deleted), deleted)
     if journal is not None:
         write_down(client, argv, group, journal, written_down)
     return result_array(_results(ids, pending, set(chosen)))

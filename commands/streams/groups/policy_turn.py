@@ -102,13 +102,19 @@ class PolicyTurn:
 
     def _reserved(self, count: int, room: int | None) -> int:
         """The number of entries out of `count` that are to be new."""
-        reserved = (count + self.policy.row) // (REDELIVERED_IN_A_ROW + 1)
-        if room is not None:
-            reserved = min(reserved, room)
-        start = self.group.last_delivered_id
+        reserved = self._share_of_new(count, room)
+        start = self._position()
         if not reserved or start >= self.stream.last_id:
             return 0
         return self.stream.ids(start + 1, MAX_ID, reserved).count
+
+    def _position(self) -> EntryID:
+        """Up to where entries are not new."""
+        return self.group.last_delivered_id
+
+    def _share_of_new(self, count: int, room: int | None) -> int:
+        share = (count + self.policy.row) // (REDELIVERED_IN_A_ROW + 1)
+        return share if room is None else min(share, room)
 
     def claim(self, min_idle_ms: int, count: int, caps: NoCaps) -> None:
         """Take entries that were idle for long although they are not due (CLAIM)."""
@@ -130,12 +136,16 @@ class PolicyTurn:
         if self._is_last(row[3]):
             self.ends = True
             if self.count or self._is_begun:
-                self.policy.due.put_back(row)
+                self._put_back(row)
                 return False
         self._taken[row[0]] = row
         times = (max(self.now_ms - row[2], 0), row[3]) if with_times else None
         self._answer(entry, times, caps)
         return True
+
+    def _put_back(self, row: Row) -> None:
+        """Take back an entry that may not be given now."""
+        self.policy.due.put_back(row)
 
     def _answer(self, entry: bytes, times: tuple[int, int] | None, caps: NoCaps) -> None:
         """Answer an entry; `times`: how long it was idle, and its deliveries before (CLAIM)."""
@@ -166,13 +176,16 @@ class PolicyTurn:
         client, group, now_ms = self.client, self.group, self.now_ms
         counts = group.claim_all(rows, self.consumer, now_ms, deliveries=1)
         self.consumer.active_ms = now_ms
-        self.policy.redelivered += len(rows)
-        self._timer.counts.redelivered += len(rows)
+        self._count_again(rows)
         group_changed(client, self.key, len(rows))
         if client.instance.propagation.sinks:
             ids = [row[0] for row in rows]
             propagate_claims(client, self.key, group, self.consumer, ids, now_ms, counts)
         note(client, self.key, self.stream)
+
+    def _count_again(self, rows: list[Row]) -> None:
+        self.policy.redelivered += len(rows)
+        self._timer.counts.redelivered += len(rows)
 
     # -- MAX-PENDING ---------------------------------------------------------------------------
 
@@ -191,7 +204,8 @@ class PolicyTurn:
 
     def _in_flight(self) -> int:
         taken = sum(row[1] is None for row in self._taken.values())
-        return len(self.group.pending) - self.group.nacked_count + taken
+        owned = len(self.group.pending) - self.group.nacked_count
+        return owned - self.policy.reserved_count + taken
 
     def _sweep(self) -> bool:
         """Drop some entries that have lost their content; False if no others can have."""
@@ -268,9 +282,19 @@ class PolicyTurn:
         for row in self.consumer.pending.rows_from(after + 1):
             if self.ends or self.count == count or not caps.admits():
                 break
-            if self.now_ms < due.deadline_ms(row):
+            if self._is_hidden(row):
+                continue
+            if self._stays(row):
                 entry = self.stream.get(row[0]) or deleted_entry(row[0], self.client.resp)
                 self._answer(entry, None, caps)
             elif not due.is_exhausted(row[3]):
                 self._give(row, caps, with_times=False)
         self.commit()
+
+    def _is_hidden(self, row: Row) -> bool:
+        """Return True if an entry was not sent to its owner yet, or not again."""
+        return False
+
+    def _stays(self, row: Row) -> bool:
+        """Return True if an entry is answered as it is, because its owner may be at work on it."""
+        return self.now_ms < self.policy.due.deadline_ms(row)

@@ -36,6 +36,7 @@ from commands.streams.groups.delivery import (
     propagate_position,
     seen_consumer,
 )
+from commands.streams.groups.key_turn import KeyTurn
 from commands.streams.groups.policy_turn import PolicyTurn
 from commands.streams.ids import parse_strict
 from commands.streams.policies.group_deliveries import await_due
@@ -359,7 +360,9 @@ class GroupRead:
         consumer = seen_consumer(client, key, group, self.consumer)
         if is_created:
             propagate_consumer(client, key, group, consumer)
-        return PolicyTurn(client, key, stream, group, consumer, is_begun=is_begun)
+        by_key = group.policy is not None and group.policy.keys is not None
+        kind = KeyTurn if by_key else PolicyTurn
+        return kind(client, key, stream, group, consumer, is_begun=is_begun)
 
     def _by_policy(
         self, turn: PolicyTurn, header: bytes, after: EntryID, caps: NoCaps, *, claims: bool
@@ -371,6 +374,12 @@ class GroupRead:
                 caps.spend(0, 0)
             return b"".join([header, replies.array_header(turn.count), *turn.pieces])
         stream, group, client = turn.stream, turn.group, turn.client
+        if isinstance(turn, KeyTurn):
+            min_idle_ms = self._request.min_idle_ms if claims else None
+            turn.read(self.count, caps, noack=self.noack, min_idle_ms=min_idle_ms)
+            if not turn.count:
+                return None
+            return b"".join([header, replies.array_header(turn.count), *turn.pieces])
         if not self.noack:
             turn.take_due(self.count, caps, with_times=claims)
             if claims:

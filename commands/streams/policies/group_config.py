@@ -1,7 +1,8 @@
 """XGROUP CONFIG: the delivery policy of a group. Rillway's own.
 
     XGROUP CONFIG key group [ACK-WAIT ms] [BACKOFF ms [ms ...]] [MAX-DELIVERIES n]
-        [DEAD-LETTER key] [MAX-PENDING n] [CONSUMER-EXPIRY ms]
+        [DEAD-LETTER key] [MAX-PENDING n] [CONSUMER-EXPIRY ms] [KEY-FIELD name]
+        [KEY-LOOKAHEAD n] [KEY-LOOKAHEAD-KEY n]
 
 All of the options that are named change, or none does; 0 or an empty word switches an option off.
 What the options mean: storage/policies/due_entries.py. The user who names a key for dead letters
@@ -21,6 +22,7 @@ from commands.core.arguments import Arguments, parse_int
 from commands.core.client import Client
 from commands.core.registry import DENYOOM, MOVABLE_KEYS, WRITE, KeySpec, command
 from commands.streams.groups.delivery import group_changed
+from commands.streams.groups.key_turn import open_keys
 from commands.streams.lookup import group_of
 from commands.streams.policies.carrier import propagate_row
 from commands.streams.policies.group_deliveries import look
@@ -36,6 +38,7 @@ from storage.groups.pending_block import Row
 from storage.policies.due_entries import DeliveryOptions
 from storage.policies.group_policy import GroupPolicy
 from storage.policies.group_rows import group_row
+from storage.policies.key_order import KeyOrder
 from storage.policies.stream_policy import StreamPolicy
 from storage.stream import Stream
 
@@ -49,7 +52,12 @@ NUMBERS = {
     b"MAX-DELIVERIES": ("max_deliveries", 10**9),
     b"MAX-PENDING": ("max_pending", 2**31),
     b"CONSUMER-EXPIRY": ("consumer_expiry_ms", MAX_MS),
+    b"KEY-LOOKAHEAD": ("key_lookahead", 10**6),
+    b"KEY-LOOKAHEAD-KEY": ("key_lookahead_of_key", 10**6),
 }
+# Options that are one word.
+WORDS = {b"DEAD-LETTER": "dead_letter", b"KEY-FIELD": "key_field"}
+MAX_KEY_FIELD_BYTES = 512
 
 
 def _is_number(word: bytes) -> bool:
@@ -87,8 +95,10 @@ def xgroup_config(client: Client, argv: Request) -> bytes:
     options = DeliveryOptions() if group.policy is None else group.policy.options
     if "dead_letter" in changes:
         changes["dead_letter_user"] = client.user if changes["dead_letter"] else b""
-    options = replace(options, **changes)
+    former, options = options, replace(options, **changes)
     _check(key, options)
+    if options.key_field != former.key_field and len(group.pending):
+        raise ReplyError(errors.CONFIG_KEY_CHANGE)
     configure(stream, group, options)
     client.propagate_nothing()
     propagate_row(client, key, *group_row(group))
@@ -108,8 +118,13 @@ def configure(stream: Stream, group: Group, options: DeliveryOptions) -> None:
 
 def _check(key: bytes, options: DeliveryOptions) -> None:
     """Raise ReplyError for options that need others."""
-    if not options.ack_wait_ms and (options.backoff_ms or options.max_deliveries):
+    needs_wait = options.backoff_ms or options.max_deliveries or options.key_field
+    if needs_wait and not options.ack_wait_ms:
         raise ReplyError(errors.CONFIG_NEEDS_ACK_WAIT)
+    if (options.key_lookahead or options.key_lookahead_of_key) and not options.key_field:
+        raise ReplyError(errors.CONFIG_NEEDS_KEY_FIELD)
+    if len(options.key_field) > MAX_KEY_FIELD_BYTES:
+        raise ReplyError(errors.CONFIG_KEY_TOO_LONG)
     if bool(options.max_deliveries) is not bool(options.dead_letter):
         raise ReplyError(errors.CONFIG_DEAD_LETTER_ALONE)
     if options.dead_letter == key:
@@ -131,8 +146,8 @@ def _parse(argv: Request) -> dict[str, Any]:
             value: Any = _number(option, arguments.next(), 1, maximum)
         elif option == b"BACKOFF":
             name, value = "backoff_ms", _pauses(arguments)
-        elif option == b"DEAD-LETTER":
-            name, value = "dead_letter", arguments.next()
+        elif option in WORDS:
+            name, value = WORDS[option], arguments.next()
         else:
             raise ReplyError(errors.SYNTAX)
         if name in changes:
@@ -172,7 +187,16 @@ def _fields(client: Client, key: bytes, stream: Stream, group: Group) -> Fields:
     yield "dead-letter", options.dead_letter
     yield "max-pending", options.max_pending
     yield "consumer-expiry", options.consumer_expiry_ms
+    keys = policy.keys
+    if keys is not None:
+        if len(group.pending) <= MANY_PENDING:
+            open_keys(stream, group)
+        yield "key-field", options.key_field
+        yield "key-lookahead", keys.lookahead
+        yield "key-lookahead-key", keys.most_of_key
     yield from _state(client, stream, group, policy)
+    if keys is not None:
+        yield from _key_state(keys)
     yield "redelivered", policy.redelivered
     yield "dead-lettered", policy.dead_lettered
     yield "dead-letter-failures", policy.dead_letter_failures
@@ -183,11 +207,12 @@ def _fields(client: Client, key: bytes, stream: Stream, group: Group) -> Fields:
 def _state(client: Client, stream: Stream, group: Group, policy: GroupPolicy) -> Fields:
     """The state of the pending entries. Of very many, only those known to be due count as due."""
     now_ms, due, pending = client.instance.now_ms, policy.due, group.pending
-    in_flight = len(pending) - group.nacked_count
+    reserved = () if policy.keys is None else policy.keys.reserved
+    in_flight = len(pending) - group.nacked_count - len(reserved)
     before_deadline: int | None = None
     in_pause: int | None = None
     if len(pending) <= MANY_PENDING:
-        rows = list(pending.rows_from(MIN_ID))
+        rows = [row for row in pending.rows_from(MIN_ID) if row[0] not in reserved]
         there = set(stream.existing([row[0] for row in rows]))
         in_flight = sum(row[1] is not None and row[0] in there for row in rows)
         times = [_due_ms(policy, row) for row in rows if due.may_fall_due(row)]
@@ -223,6 +248,17 @@ def _due_ms(policy: GroupPolicy, row: Row) -> int:
     """When a read gives an entry: after a start, no deadline is over at once."""
     due_ms = policy.due.due_ms(row)
     return due_ms if row[1] is None else max(due_ms, policy.due.not_before_ms)
+
+
+def _key_state(keys: KeyOrder) -> Fields:
+    yield "reserved", len(keys.reserved)
+    yield "keys-locked", len(keys.locks) if keys.is_open else None
+    yield "key-held", int(not keys.has_room)
+    yield "keys-passed", len(keys.passed)
+    longest = keys.longest() if keys.reserved else None
+    if longest is not None:
+        yield "longest-key", longest[0]
+        yield "longest-key-waiting", longest[1]
 
 
 GROUP_FIELDS.append(_fields)

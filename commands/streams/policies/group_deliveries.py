@@ -70,7 +70,9 @@ def _policies(stream: Stream) -> Iterator[tuple[Group, GroupPolicy]]:
 
 def _due_ms(stream: Stream, policy: GroupPolicy) -> int:
     due, when_ms = policy.due, NEVER_MS
-    if policy.is_awaited:
+    if policy.is_awaited and policy.keys is not None and policy.keys.has_news(stream.first_id):
+        when_ms = 0
+    elif policy.is_awaited:
         has_room = not policy.is_held or _may_have_room(stream, policy)
         when_ms = due.next_due_ms(has_room=has_room)
         if policy.is_held and has_room:
@@ -88,6 +90,9 @@ def _may_have_room(stream: Stream, policy: GroupPolicy) -> bool:
 def _may_read(stream: Stream, policy: GroupPolicy, now_ms: int) -> bool:
     """Return True if a reader that waits may find something."""
     if policy.is_held and _may_have_room(stream, policy):
+        return True
+    if policy.keys is not None and policy.keys.has_news(stream.first_id):
+        policy.keys.wakes = False
         return True
     if policy.options.ack_wait_ms:
         return policy.due.has_due(now_ms, has_room=not policy.is_held)

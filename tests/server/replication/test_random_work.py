@@ -90,6 +90,10 @@ newer = st.one_of(
             b"4000",
         ]
     ),
+    st.just(
+        b"XGROUP CONFIG n g ACK-WAIT 600 KEY-FIELD f KEY-LOOKAHEAD 3 KEY-LOOKAHEAD-KEY 2".split()
+    ),
+    st.just(b"XREADGROUP GROUP g b COUNT 2 STREAMS n >".split()),
     with_ids(b"XNACK", b"n", b"g", b"FAIL").map(
         lambda argv: [*argv, b"DELAY", b"700", b"REASON", b"why"]
     ),

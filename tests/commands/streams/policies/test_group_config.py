@@ -76,7 +76,27 @@ BETWEEN_MS = "must be between 1 and 1000000000000"
         ("ACK-WAIT 5 CONSUMER-EXPIRY 5", "CONSUMER-EXPIRY must be greater than ACK-WAIT"),
         ("ACK-WAIT", "wrong number of arguments for 'xgroup|config' command"),
         ("ACK-WAIT 5 BACKOFF", "syntax error"),
-        ("ACK-WAIT 5 KEY-FIELD customer", "syntax error"),
+        ("KEY-FIELD customer", "BACKOFF, MAX-DELIVERIES and KEY-FIELD require ACK-WAIT"),
+        ("ACK-WAIT 5 KEY-FIELD " + 513 * "x", "KEY-FIELD must be at most 512 bytes"),
+        ("ACK-WAIT 5 KEY-FIELD", "syntax error"),
+        ("ACK-WAIT 5 KEY-FIELD a KEY-FIELD a", "KEY-FIELD specified multiple times"),
+        (
+            "ACK-WAIT 5 KEY-LOOKAHEAD 5",
+            "KEY-LOOKAHEAD and KEY-LOOKAHEAD-KEY require KEY-FIELD",
+        ),
+        (
+            "ACK-WAIT 5 KEY-LOOKAHEAD-KEY 5",
+            "KEY-LOOKAHEAD and KEY-LOOKAHEAD-KEY require KEY-FIELD",
+        ),
+        (
+            "ACK-WAIT 5 KEY-FIELD a KEY-LOOKAHEAD 1000001",
+            "KEY-LOOKAHEAD must be between 1 and 1000000",
+        ),
+        (
+            "ACK-WAIT 5 KEY-FIELD a KEY-LOOKAHEAD-KEY -1",
+            "KEY-LOOKAHEAD-KEY must be between 1 and 1000000",
+        ),
+        ("ACK-WAIT 5 KEY-FIELD a KEY-LOOKAHEAD many", "value is not an integer or out of range"),
     ],
 )
 def test_a_bad_request_changes_nothing(options: str, error: str) -> None:
