@@ -37,6 +37,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from heapq import heapify, heappop, heappush
+from typing import NamedTuple
 
 from protocol.records import frozen_record
 from storage.entries.entry_id import MAX_ID, EntryID
@@ -49,6 +50,11 @@ from storage.policies.key_order import KeyOrder
 
 # The number of entries that a look moves from each of its sources.
 MOVED_AT_ONCE = 1000
+
+# The items of each heap that a census looks at, and a large prime that scatters them: at a regular
+# distance they would be of one kind, as left and right children are.
+SAMPLED = 500
+SPREAD = 2_654_435_761
 
 # Up to this many stale items are tolerated, whatever the number of pending entries.
 SPARE_ITEMS = 1024
@@ -129,6 +135,14 @@ class DeliveryOptions:
             key_lookahead=int(keys[1]),
             key_lookahead_of_key=int(keys[2]),
         )
+
+
+class Census(NamedTuple):
+    """Numbers of pending entries: due, in a pause, and owned ones whose deadline is over."""
+
+    due: int
+    in_pause: int
+    overtime: int
 
 
 class DueEntries:
@@ -411,14 +425,26 @@ class DueEntries:
         self._push(self._dying, when_ms, row[0])
         self._settle()
 
-    def count_due(self, now_ms: int) -> int:
-        """The number of entries that are due."""
-        return sum(
-            self._counts(heap, item, self._row_at(item))
-            for heap in (self._owned, self._released)
-            for item in set(heap)
-            if item >> _ID_BITS <= now_ms
-        )
+    def census(self, now_ms: int) -> Census:
+        """The numbers of entries, as far as looks have come; of very many, by a sample."""
+        due = in_pause = overtime = 0.0
+        for heap in (self._owned, self._released, self._dying):
+            if len(heap) <= SAMPLED:
+                items, weight = list(set(heap)), 1.0
+            else:
+                places = (number * SPREAD % len(heap) for number in range(SAMPLED))
+                items, weight = [heap[place] for place in places], len(heap) / SAMPLED
+            counted = [
+                item >> _ID_BITS for item in items if self._counts(heap, item, self._row_at(item))
+            ]
+            if heap is not self._released:
+                overtime += weight * len(counted)
+            if heap is not self._dying:
+                not_before_ms = self.not_before_ms if heap is self._owned else 0
+                number = sum(max(when_ms, not_before_ms) <= now_ms for when_ms in counted)
+                due += weight * number
+                in_pause += weight * (len(counted) - number)
+        return Census(round(due), round(in_pause), round(overtime))
 
     # -- the whole -----------------------------------------------------------------------------
 

@@ -35,7 +35,7 @@ from protocol.request import Request
 from storage.entries.entry_id import MIN_ID
 from storage.groups.group import Group
 from storage.groups.pending_block import Row
-from storage.policies.due_entries import DeliveryOptions
+from storage.policies.due_entries import NEVER_MS, DeliveryOptions
 from storage.policies.group_policy import GroupPolicy
 from storage.policies.group_rows import group_row
 from storage.policies.key_order import KeyOrder
@@ -44,8 +44,8 @@ from storage.stream import Stream
 
 MAX_MS = 10**12
 MOST_PAUSES = 32
-# XINFO POLICY checks at most this many pending entries one by one: a few milliseconds.
-MANY_PENDING = 10_000
+# XINFO POLICY checks at most this many pending entries one by one: a millisecond or two.
+MANY_PENDING = 1000
 # The options that are one number: the attribute, and the greatest value.
 NUMBERS = {
     b"ACK-WAIT": ("ack_wait_ms", MAX_MS),
@@ -205,7 +205,7 @@ def _fields(client: Client, key: bytes, stream: Stream, group: Group) -> Fields:
 
 
 def _state(client: Client, stream: Stream, group: Group, policy: GroupPolicy) -> Fields:
-    """The state of the pending entries. Of very many, only those known to be due count as due."""
+    """The state of the pending entries. Of very many, a sample is counted."""
     now_ms, due, pending = client.instance.now_ms, policy.due, group.pending
     reserved = () if policy.keys is None else policy.keys.reserved
     in_flight = len(pending) - group.nacked_count - len(reserved)
@@ -221,7 +221,10 @@ def _state(client: Client, stream: Stream, group: Group, policy: GroupPolicy) ->
         before_deadline, in_pause = waits.count("deadline"), waits.count("pause")
     else:
         look(client.instance.feature(PolicyTimer), policy, now_ms)
-        is_due, next_ms = due.count_due(now_ms), due.next_due_ms(has_room=True)
+        is_due, in_pause, overtime = due.census(now_ms)
+        soonest_ms = due.next_due_ms(has_room=True)
+        next_ms = None if soonest_ms >= NEVER_MS else soonest_ms
+        before_deadline = max(in_flight - overtime, 0) if policy.options.ack_wait_ms else 0
     yield "in-flight", in_flight
     yield "due", is_due
     yield "released", group.nacked_count

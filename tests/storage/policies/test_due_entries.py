@@ -164,7 +164,12 @@ class DueMachine(RuleBasedStateMachine):
                 due.put_back(row)
             assert given == self.expected(has_room=has_room)
             assert due.has_due(self.now_ms, has_room=has_room) == bool(given)
-        assert due.count_due(self.now_ms) == len(self.expected(has_room=True))
+        rows = [row for row in self.group.pending.rows_from(0) if not self.is_exhausted(row)]
+        later = [row for row in rows if self.due_ms(row) > self.now_ms]
+        census = due.census(self.now_ms)
+        assert census.due == len(self.expected(has_room=True))
+        assert census.in_pause >= sum(row[1] is None for row in later)
+        assert census.in_pause <= len(later)
 
     @invariant()
     def gives_the_dead(self) -> None:
@@ -243,3 +248,20 @@ def test_a_back_off_begins_when_the_deadline_is_over() -> None:
         rows = [row for row in group.pending.rows_of([1]) if row is not None]
         group.claim_all(rows, alice, now_ms, deliveries=1, count=deliveries)
         assert (taken(due_ms - 1), taken(due_ms)) == ([], [1])
+
+
+def test_of_very_many_entries_a_sample_is_counted() -> None:
+    group = Group(b"readers", 0)
+    policy = group.make_policy()
+    policy.configure(DeliveryOptions(ack_wait_ms=100, backoff_ms=(100, 10_000)))
+    alice = group.create_consumer(b"alice", 0)
+    group.deliver(alice, EntryIDs.of(list(range(1, 9001))), 0)
+    rows = [row for row in group.pending.rows_of(list(range(1, 3001))) if row is not None]
+    group.claim_all(rows, alice, 0, deliveries=1)
+    for _ in range(20):
+        policy.due.look(300)
+    census = policy.due.census(300)
+    assert abs(census.due - 6000) < 600 and abs(census.in_pause - 3000) < 600
+    assert abs(census.overtime - 9000) < 600
+    group.acknowledge_all(EntryIDs.of(list(range(1, 9001, 2))))
+    assert abs(policy.due.census(300).due - 3000) < 600

@@ -273,3 +273,24 @@ def test_a_replica_has_the_same_and_goes_on_when_it_is_promoted() -> None:
     assert [letter["n"] for letter in replica.letters()] == ["1", "2"]
     assert replica.read("c") == [3]
     assert replica.talk.do("XREASON jobs g 3-1") == b"timeout"
+
+
+def test_the_state_of_very_many_entries_is_estimated() -> None:
+    workers = Workers("ACK-WAIT 1000 BACKOFF 500")
+    workers.talk.pipeline(*(f"XADD jobs {number}-1 f v" for number in range(1, 1202)))
+    workers.read("a", "COUNT 1200")
+
+    def state() -> list[int]:
+        info = workers.info()
+        return [info[name] for name in ("in-flight", "before-deadline", "in-pause", "due")]
+
+    workers.server.advance(999)
+    assert state() == [1200, 1200, 0, 0]
+    workers.server.advance(1)
+    assert state() == [1200, 200, 1000, 0]  # a look moves a thousand
+    assert state() == [1200, 0, 1200, 0]
+    workers.server.advance(500)
+    assert state() == [1200, 0, 0, 1200]
+    workers.configure("ACK-WAIT 0 BACKOFF 0 MAX-PENDING 5000")
+    assert state() == [1200, 0, 0, 0]
+    assert "next-due" not in workers.info()
