@@ -67,6 +67,7 @@ HOT_OPTIONS = OPTIONS.replace("-O1", "-O2")
 LINKING = ["-Wl,--strip-all", "-Wl,-z,noseparate-code"] if sys.platform == "linux" else []
 # The functions of Cython that all modules use, compiled once.
 SHARED = "protocol/shared_c.py"
+CIMPORT = re.compile(rb"^from (rillway\.app\.[\w.]+) cimport (\([^)]*\)|.*)$", re.MULTILINE)
 # What Cython makes of the sources in a source distribution.
 WITH_C = Path("c")
 # Compiled modules, for all builds in this checkout.
@@ -144,15 +145,12 @@ COMPILED = (
     "server/persistence/append_only/writer.py",
     "server/loop/connection.py",
     "server/requests/admission.py",
-    "server/requests/answering.py",
     "server/requests/command_clock.py",
     "server/requests/dispatch.py",
     "server/loop/cycle.py",
     "server/tls/transport.py",
     "commands/core/propagation.py",
-    "server/requests/memory_limit.py",
     "server/requests/session.py",
-    "server/requests/client_queues.py",
     "server/requests/waiters.py",
     "server/persistence/loading/replay.py",
 )
@@ -254,11 +252,39 @@ def rename_sources() -> None:
     sources = [path for layer in LAYERS for path in Path(layer).rglob("*.p[yx]*")]
     packages = [Path("__init__.py"), Path("..", "__init__.py")]
     texts = {path: renamed(path.read_bytes()) for path in sources if path.suffix in (".py", ".pxd")}
+    for path in texts:
+        types = path.with_suffix(".pxd")
+        if path.suffix == ".py" and types in texts:
+            texts[path], texts[types] = with_own_cimports(texts[path], texts[types])
     for path, text in (texts | dict.fromkeys(packages, b"")).items():
         copy = RENAMED / APP / path
         copy.parent.mkdir(parents=True, exist_ok=True)
         if not copy.exists() or copy.read_bytes() != text:
             copy.write_bytes(text)
+
+
+def with_own_cimports(module: bytes, types: bytes) -> tuple[bytes, bytes]:
+    """Move the imports of a .pxd file that only its module uses into the module, line for line.
+
+    Otherwise all modules that import the file have the types and inline functions in their C code,
+    and so have those that import these.
+    """
+    used = set(re.findall(rb"\w+", re.sub(rb"#.*", b"", CIMPORT.sub(b"", types))))
+    own: list[bytes] = []
+
+    def without_own(found: re.Match[bytes]) -> bytes:
+        names = re.findall(rb"\w+", found[2])
+        own.extend(
+            b"; from cython.cimports.%s import %s" % (found[1], name)
+            for name in names
+            if name not in used
+        )
+        kept = b", ".join(name for name in names if name in used)
+        line = b"from %s cimport %s" % (found[1], kept) if kept else b""
+        return line + b"\n" * found[0].count(b"\n")
+
+    types = CIMPORT.sub(without_own, types)
+    return module.replace(b"\nimport cython\n", b"\nimport cython%s\n" % b"".join(own), 1), types
 
 
 def module_name(path: str) -> str:

@@ -10,7 +10,7 @@ from protocol.python_api cimport (
 )
 
 
-cdef inline char* put_digits(char* end, long long number) noexcept:
+cdef inline char* put_digits(char* end, long number) noexcept:
     """Write a number before `end`; where it begins."""
     # -2^63 has no positive counterpart; the subtraction of unsigned numbers is defined.
     cdef unsigned long long size = 0ULL - <unsigned long long> number if number < 0 else number
@@ -25,7 +25,7 @@ cdef inline char* put_digits(char* end, long long number) noexcept:
         end[0] = 45
     return end
 
-cdef inline char* put_line(char* end, int sign, long long number) noexcept:
+cdef inline char* put_line(char* end, int sign, long number) noexcept:
     """Write a sign, a number and the end of the line before `end`; where they begin."""
     end -= 2
     memcpy(end, b"\r\n", 2)
@@ -33,7 +33,7 @@ cdef inline char* put_line(char* end, int sign, long long number) noexcept:
     end[0] = <char> sign
     return end
 
-cdef inline bytes make_line(int sign, long long number):
+cdef inline bytes make_line(int sign, long number):
     """A sign, a number and the end of the line."""
     cdef char text[24]
     cdef char* start = put_line(text + 24, sign, number)
@@ -91,7 +91,7 @@ cdef inline bytes make_filled(list texts, Py_ssize_t size, tuple values):
     cdef char line[24]
     cdef char* start
     cdef char* out
-    cdef long long number
+    cdef long number
     if count != len(texts) - 1:
         raise ValueError("as many values as places are needed")
     for value in values:
@@ -128,7 +128,7 @@ cdef extern from *:
        whole numbers, and fractions near to 1. How long it is, 0 if it is neither, -1 on an error. */
     static Py_ssize_t put_plain_double(char* out, double value) {
         double size = fabs(value);
-        if (size <= 4611686018427387904.0 && (double) (long long) value == value) {
+        if (size <= 4611686018427387904.0 && (double) (long) value == value) {
             unsigned long long number = (unsigned long long) size;
             char digits[24];
             Py_ssize_t place = 24, length;
@@ -174,13 +174,13 @@ cdef int _STAR
 
 cdef bytes _after(bytes head, object values)
 
-cpdef bytes integer(long long value)
+cpdef bytes integer(long value)
 cpdef bytes bulk(bytes value)
 cpdef bytes bulk_or_nil(bytes value, long resp)
-cpdef bytes array_header(long long length)
+cpdef bytes array_header(long length)
 cpdef bytes array(object items)
 cpdef bytes bulk_array(object values)
 cpdef bytes bulks(object values)
 cpdef bytes format_double(double value)
-cpdef bytes map_header(long long pairs, long resp)
-cpdef bytes set_header(long long length, long resp)
+cpdef bytes map_header(long pairs, long resp)
+cpdef bytes set_header(long length, long resp)

@@ -47,7 +47,7 @@ def error(text: bytes) -> bytes:
     return b"-%b\r\n" % text.replace(b"\r", b" ").replace(b"\n", b" ")
 
 
-def integer(value: cython.longlong) -> bytes:
+def integer(value: cython.long) -> bytes:
     """A signed 64-bit integer."""
     if 0 <= value < len(_SMALL_INTEGERS):
         return _SMALL_INTEGERS[value]
@@ -68,7 +68,7 @@ def bulk_or_nil(value: bytes | None, resp: cython.long) -> bytes:
     return NIL[resp] if value is None else bulk(value)
 
 
-def array_header(length: cython.longlong) -> bytes:
+def array_header(length: cython.long) -> bytes:
     """The start of an array of `length` elements."""
     if cython.compiled:
         return make_line(_STAR, length)  # type: ignore[name-defined, no-any-return]  # noqa: F821
@@ -102,7 +102,7 @@ def _after(head: bytes, values: Sequence[bytes]) -> bytes:
     return head + b"".join([b"$%d\r\n%b\r\n" % (len(value), value) for value in values])
 
 
-def map_header(pairs: cython.longlong, resp: cython.long) -> bytes:
+def map_header(pairs: cython.long, resp: cython.long) -> bytes:
     """The start of a map of `pairs` pairs; in RESP2 a flat array of twice as many elements."""
     return b"%%%d\r\n" % pairs if resp == 3 else b"*%d\r\n" % (2 * pairs)
 
@@ -112,7 +112,7 @@ def mapping(items: Sequence[bytes], resp: int) -> bytes:
     return map_header(len(items) // 2, resp) + b"".join(items)
 
 
-def set_header(length: cython.longlong, resp: cython.long) -> bytes:
+def set_header(length: cython.long, resp: cython.long) -> bytes:
     """The start of a set; in RESP2 an array."""
     return b"~%d\r\n" % length if resp == 3 else b"*%d\r\n" % length
 

@@ -1,7 +1,5 @@
 # The C types of protocol/request.py.
 
-from protocol.python_api cimport PyMem_Free, PyMem_Realloc
-
 
 cdef Py_ssize_t _QUICK_BYTES
 
@@ -45,7 +43,7 @@ cdef class Cutter(Request):
     cdef public Py_ssize_t position
     cdef Py_ssize_t _start
     cdef Py_ssize_t _end
-    cdef long long* _places  # where each word begins, and its length
+    cdef long* _places  # where each word begins, and its length
     cdef Py_ssize_t _room
 
     cpdef load(self, bytes data, Py_ssize_t position=*)
@@ -54,15 +52,16 @@ cdef class Cutter(Request):
     cdef Py_ssize_t _bulk_start(self, Py_ssize_t index)
 
 
-cdef inline long long* resized(long long* places, Py_ssize_t words) except NULL:
-    places = <long long*> PyMem_Realloc(places, 2 * words * sizeof(long long))
-    if places == NULL:
-        raise MemoryError
-    return places
-
-
-cdef inline void free_places(long long* places) noexcept:
-    PyMem_Free(places)
+cdef extern from *:
+    """
+    /* Room for the places of `words` words; NULL, with an exception, if there is none. */
+    static inline long* rillway_resized(long* places, Py_ssize_t words) {
+        places = (long*) PyMem_Realloc(places, 2 * words * sizeof(long));
+        return places ? places : (long*) PyErr_NoMemory();
+    }
+    """
+    long* resized "rillway_resized"(long* places, Py_ssize_t words) except NULL
+    void free_places "PyMem_Free"(long* places) noexcept
 
 
 cpdef unsigned int key_slot(bytes key)

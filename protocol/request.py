@@ -185,7 +185,7 @@ class Cutter(Request):
         self._start = 0
         self._end = 0
         if not cython.compiled:
-            self._places: cython.p_longlong = []
+            self._places: cython.p_long = []
         self._make_room(_KEPT_WORDS)
 
     def __dealloc__(self) -> None:
@@ -201,7 +201,7 @@ class Cutter(Request):
 
     @cython.cfunc
     def _make_room(self, count: cython.Py_ssize_t) -> None:
-        places: cython.p_longlong = resized(self._places, count)  # type: ignore[name-defined]  # noqa: F821
+        places: cython.p_long = resized(self._places, count)  # type: ignore[name-defined]  # noqa: F821
         self._places = places
         self._room = count
 
@@ -235,7 +235,7 @@ class Cutter(Request):
             if count > (end - place) // _LEAST_WORD_BYTES:
                 return False
             self._make_room(count)
-        places: cython.p_longlong = self._places
+        places: cython.p_long = self._places
         for index in range(count):
             # The end of the previous line, `$`, a digit, and the end of that line.
             if end - place < 6:

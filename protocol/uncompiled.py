@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 compiled = False
-longlong = ulonglong = int  # what values are cast to
+long = ulonglong = int  # what values are cast to
 
 
 def cclass(decorated: T) -> T:

@@ -8,25 +8,48 @@ cdef extern from *:
     """
     #include <string.h>
 
-    static inline long long rillway_block_bytes(long long request) {
+    static inline long rillway_block_bytes(long request) {
         return ((request > 512 ? request + 8 : request) + 15) & ~15LL;
     }
 
-    static inline long long rillway_bytes_object_bytes(long long length) {
+    static inline long rillway_bytes_object_bytes(long length) {
         return rillway_block_bytes(33 + length);
     }
 
-    static inline long long rillway_list_bytes(PyObject* items) {
+    static inline long rillway_list_bytes(PyObject* items) {
         return 64 + rillway_block_bytes(8 * ((PyListObject*) items)->allocated);
     }
 
-    static inline long long rillway_set_bytes(PyObject* items) {
+    static inline long rillway_set_bytes(PyObject* items) {
         PySetObject* set = (PySetObject*) items;
-        long long room = set->table == set->smalltable ? 0 : (set->mask + 1) * sizeof(setentry);
+        long room = set->table == set->smalltable ? 0 : (set->mask + 1) * sizeof(setentry);
         return rillway_block_bytes(sizeof(PySetObject) + 16) + rillway_block_bytes(room);
     }
 
-    static inline long long rillway_bytearray_bytes(PyObject* text) {
+    static inline long rillway_size_of(PyObject* item) {
+        PyObject* name = PyUnicode_InternFromString("__sizeof__");
+        PyObject* size = name ? PyObject_CallMethodNoArgs(item, name) : NULL;
+        long bytes = size ? PyLong_AsLong(size) : -1;
+        Py_XDECREF(name);
+        Py_XDECREF(size);
+        return bytes;
+    }
+
+    static inline long rillway_int_object_bytes(PyObject* number) {
+        int is_large;
+        long value = PyLong_AsLongAndOverflow(number, &is_large), size;
+        if (value == -1 && PyErr_Occurred()) return -1;
+        if (is_large <= 0 && value <= 256) return 0;
+        size = rillway_size_of(number);
+        return size < 0 ? -1 : rillway_block_bytes(size);
+    }
+
+    static inline long rillway_dict_bytes(PyObject* items) {
+        long own = sizeof(PyDictObject), size = rillway_size_of(items);
+        return size < 0 ? -1 : rillway_block_bytes(own + 16) + rillway_block_bytes(size - own);
+    }
+
+    static inline long rillway_bytearray_bytes(PyObject* text) {
         return 64 + rillway_block_bytes(((PyByteArrayObject*) text)->ob_alloc);
     }
 
@@ -55,13 +78,14 @@ cdef extern from *:
         return memcmp(data + place, text, length) == 0;
     }
     """
-    Py_ssize_t dict_object_size "sizeof(PyDictObject)"
-    long long block_bytes "rillway_block_bytes"(long long request) noexcept
-    long long bytes_object_bytes "rillway_bytes_object_bytes"(long long length) noexcept
-    long long list_bytes "rillway_list_bytes"(list items) noexcept
-    long long set_bytes "rillway_set_bytes"(set items) noexcept
-    long long bytearray_bytes "rillway_bytearray_bytes"(bytearray text) noexcept
-    long long array_bytes "rillway_array_bytes"(object numbers) noexcept
+    long block_bytes "rillway_block_bytes"(long request) noexcept
+    long bytes_object_bytes "rillway_bytes_object_bytes"(long length) noexcept
+    long list_bytes "rillway_list_bytes"(list items) noexcept
+    long int_object_bytes "rillway_int_object_bytes"(object number) except -1
+    long dict_bytes "rillway_dict_bytes"(dict items) except -1
+    long set_bytes "rillway_set_bytes"(set items) noexcept
+    long bytearray_bytes "rillway_bytearray_bytes"(bytearray text) noexcept
+    long array_bytes "rillway_array_bytes"(object numbers) noexcept
     Py_ssize_t put_bytes "rillway_put_bytes"(
         unsigned char* out,
         Py_ssize_t place,
@@ -75,12 +99,3 @@ cdef extern from *:
     bint is_at "rillway_is_at"(
         const unsigned char* data, Py_ssize_t place, const unsigned char* text, Py_ssize_t length
     ) noexcept
-
-
-cdef inline long long int_object_bytes(object number) except -1:
-    return 0 if number <= 256 else block_bytes(number.__sizeof__())
-
-
-cdef inline long long dict_bytes(dict items) except -1:
-    cdef long long size = items.__sizeof__()
-    return block_bytes(dict_object_size + 16) + block_bytes(size - dict_object_size)

@@ -11,9 +11,9 @@ from storage.nodes.open_node cimport OpenNode
 from storage.types.value cimport Value
 
 
-cdef long long _OWN_BYTES
-cdef long long _NO_GROUPS_BYTES
-cdef long long _JOURNAL_BYTES
+cdef long _OWN_BYTES
+cdef long _NO_GROUPS_BYTES
+cdef long _JOURNAL_BYTES
 
 
 cdef class Stream(Value):
@@ -22,7 +22,7 @@ cdef class Stream(Value):
     cdef public entry_id_t max_deleted_id
     cdef public object entries_added
     cdef public dict groups
-    cdef long long _groups_bytes
+    cdef long _groups_bytes
     cdef MemoryCounter _counter
     cdef public object idempotence
     cdef public object ack_journal
@@ -38,7 +38,7 @@ cdef class Stream(Value):
     cpdef bint exceeds_bytes(
         self, object start, object end, Py_ssize_t count, Py_ssize_t max_bytes, bint reverse
     ) except -1
-    cpdef bint exceeds(self, long long max_length, bint whole_nodes)
+    cpdef bint exceeds(self, long max_length, bint whole_nodes)
     cpdef bytes append_raw(
         self,
         unsigned long long ms,
@@ -53,7 +53,7 @@ cdef class Stream(Value):
 
 
 cdef entry_id_t MIN_ID
-cdef long long UNKNOWN
+cdef long UNKNOWN
 
 cpdef advance_group(Stream stream, Group group, EntryIDs ids)
 cpdef bint has_tombstone_after(Stream stream, entry_id_t entry_id) except -1

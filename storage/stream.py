@@ -471,7 +471,7 @@ class Stream(Value):
         elif isinstance(node, FrozenNode) and node.is_sparse:
             self._nodes.replace(freeze(node.reopen()))
 
-    def exceeds(self, max_length: cython.longlong, whole_nodes: cython.bint) -> bool:
+    def exceeds(self, max_length: cython.long, whole_nodes: cython.bint) -> bool:
         """Return True if a trim to this length would remove any entries, or any `whole_nodes`."""
         surplus = self.length - max_length
         if surplus <= 0 or not whole_nodes:
@@ -751,7 +751,7 @@ class Stream(Value):
 
     def memory_bytes(self) -> int:
         """The memory of the stream in bytes."""
-        size: cython.longlong = _OWN_BYTES + self._nodes.memory_bytes()
+        size: cython.long = _OWN_BYTES + self._nodes.memory_bytes()
         tail: OpenNode | None = self._tail
         if tail is None or tail.shape is not self._shape:
             size += self._shape.memory_bytes()
@@ -765,9 +765,9 @@ class Stream(Value):
         return size
 
 
-_NO_GROUPS_BYTES: cython.longlong = allocated_bytes({})
-_JOURNAL_BYTES: cython.longlong = instance_bytes(AckJournal)
-_OWN_BYTES: cython.longlong = sum(map(instance_bytes, (Stream, Packing, MemoryCounter)))
+_NO_GROUPS_BYTES: cython.long = allocated_bytes({})
+_JOURNAL_BYTES: cython.long = instance_bytes(AckJournal)
+_OWN_BYTES: cython.long = sum(map(instance_bytes, (Stream, Packing, MemoryCounter)))
 
 
 def _run_up_to(ids: list[EntryID], start: int, end: EntryID) -> list[EntryID]:
@@ -817,7 +817,7 @@ def advance_group(stream: Stream, group: Group, ids: EntryIDs) -> None:
         ):
             # From here on the same holds for each ID that follows. ENTRIESREAD may have been too
             # much for where the group was.
-            left: cython.longlong = stream.entries_added - group.entries_read
+            left: cython.long = stream.entries_added - group.entries_read
             group.entries_read += min(left, ids.count - place)
             group.last_delivered_id = ids.at(ids.count - 1)
             return

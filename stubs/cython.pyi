@@ -12,12 +12,11 @@ bint = bool
 double = float
 int = int
 long = int
-longlong = int
 uchar: Any
 uint = int
 ulonglong = int
 p_const_uchar = bytes
-p_longlong = list[int]
+p_long = list[int]
 p_ulonglong: Any
 p_uchar = bytearray
 p_int: Any

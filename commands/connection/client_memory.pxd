@@ -24,9 +24,9 @@ cdef long REPLICA
 
 
 cdef class ClientMemory:
-    cdef public long long total_bytes
-    cdef public long long replica_bytes
-    cdef public long long evictable_bytes
+    cdef public long total_bytes
+    cdef public long replica_bytes
+    cdef public long evictable_bytes
     cdef public dict slow
     cdef BlockedClients _blocked
     cdef list _classes
@@ -45,4 +45,4 @@ cpdef Py_ssize_t output_bytes(Client client) except -1
 cdef Py_ssize_t _transaction_bytes(Client client) except -1
 cpdef Py_ssize_t class_of(Py_ssize_t size_bytes) except -1
 cdef long _kind(Client client) except -1
-cpdef object count_clients(Instance instance, long long active_since_ms)
+cpdef object count_clients(Instance instance, long active_since_ms)

@@ -246,7 +246,10 @@ class ClientMemory:
 
 def words_bytes(words: Iterable[bytes]) -> int:
     """The memory of a request that is parsed."""
-    return sum(len(word) + _WORD_BYTES for word in words)
+    size: cython.Py_ssize_t = 0
+    for word in words:
+        size += len(word) + _WORD_BYTES
+    return size
 
 
 def output_bytes(client: Client) -> int:
@@ -298,7 +301,7 @@ class ClientCounts:
     output_bytes: int = 0
 
 
-def count_clients(instance: Instance, active_since_ms: cython.longlong) -> ClientCounts:
+def count_clients(instance: Instance, active_since_ms: cython.long) -> ClientCounts:
     """Look at each client once: there may be ten thousand."""
     counts = ClientCounts()
     connected: cython.Py_ssize_t = 0

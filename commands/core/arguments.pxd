@@ -3,8 +3,8 @@
 from storage.redis_format.listpack_elements cimport plain_integer
 
 
-cpdef long long parse_int(
-    bytes text, bytes error=*, long long minimum=*, long long maximum=*
+cpdef long parse_int(
+    bytes text, bytes error=*, long minimum=*, long maximum=*
 ) except? -1
 
 

@@ -24,14 +24,14 @@ INT64_MAX = (1 << 63) - 1
 def parse_int(
     text: bytes,
     error: bytes = errors.NOT_AN_INTEGER,
-    minimum: cython.longlong = INT64_MIN,
-    maximum: cython.longlong = INT64_MAX,
-) -> cython.longlong:
+    minimum: cython.long = INT64_MIN,
+    maximum: cython.long = INT64_MAX,
+) -> cython.long:
     """A canonical decimal integer in the given bounds; `ReplyError(error)` otherwise.
 
     Redis's string2ll: no blanks, no leading zeros, no plus sign.
     """
-    number: cython.longlong = plain_integer(text, 0, len(text))
+    number: cython.long = plain_integer(text, 0, len(text))
     if number < minimum or number > maximum or (number == 0 and text != b"0"):
         raise ReplyError(error)
     return number

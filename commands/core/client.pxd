@@ -21,7 +21,7 @@ cdef class Client:
     cdef public long resp
     cdef public list output
     cdef public long gates
-    cdef public long long last_interaction_ms
+    cdef public long last_interaction_ms
     cdef public int state
     cdef public bint authenticated
     cdef public bytes last_command
@@ -34,8 +34,8 @@ cdef class Client:
     cdef public object postponed
     cdef public object long_reply
     cdef public bint propagates
-    cdef public long long write_offset
-    cdef public long long replicated_offset
+    cdef public long write_offset
+    cdef public long replicated_offset
     cdef dict _features
     cdef public Py_ssize_t queued_bytes
     cdef public Py_ssize_t query_buffer_bytes
@@ -45,17 +45,17 @@ cdef class Client:
     cdef public object connection
     cdef public long subscriptions
     cdef public bytes address
-    cdef public long long created_ms
+    cdef public long created_ms
     cdef public bytes user
     cdef public bytes name
     cdef public bytes reply_mode
     cdef public bint no_evict
-    cdef public long long reads
-    cdef public long long net_input_bytes
-    cdef public long long net_output_bytes
-    cdef public long long commands
-    cdef public long long batches
-    cdef public long long batched_requests
+    cdef public long reads
+    cdef public long net_input_bytes
+    cdef public long net_output_bytes
+    cdef public long commands
+    cdef public long batches
+    cdef public long batched_requests
 
     cpdef enter(self, int event)
     cpdef object feature(self, object kind)
@@ -71,8 +71,8 @@ cdef class Client:
     cpdef Value lookup_typed_for_write(self, bytes key, object kind)
     cpdef store(self, bytes key, Value value)
     cpdef remove(self, bytes key)
-    cpdef modified(self, bytes key, long long changes=*)
-    cpdef changed(self, long long changes=*)
+    cpdef modified(self, bytes key, long changes=*)
+    cpdef changed(self, long changes=*)
     cpdef notify(self, long event_class, bytes event, bytes key)
     cpdef notify_fields(self, bytes event, bytes key, object fields)
     cpdef signal_key_as_ready(self, bytes key)

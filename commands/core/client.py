@@ -325,7 +325,7 @@ class Client:
         """Delete `key` and wake the clients that wait for its absence."""
         self.instance.remove(self.db, key)
 
-    def modified(self, key: bytes, changes: cython.longlong = 1) -> None:
+    def modified(self, key: bytes, changes: cython.long = 1) -> None:
         """`key` was changed: transactions that watch it fail, caches are invalidated.
 
         `changes` counts towards the `save` points. A command that changed something and did not
@@ -336,7 +336,7 @@ class Client:
         if instance.key_observers:
             instance.key_modified(self.db, key, self)
 
-    def changed(self, changes: cython.longlong = 1) -> None:
+    def changed(self, changes: cython.long = 1) -> None:
         """State changed that neither WATCH nor client-side caching covers: that of a group.
 
         As in Redis, XACK, XCLAIM, XREADGROUP and most of XGROUP do not fail a WATCH.

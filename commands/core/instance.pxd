@@ -7,8 +7,8 @@ from commands.core.stats cimport Stats
 from storage.keyspace.database cimport Database
 
 
-cpdef long long frequency_now(Value value, long long now_ms, long long decay_minutes)
-cpdef count_access(Value value, long long now_ms, object settings, Chance chance)
+cpdef long frequency_now(Value value, long now_ms, long decay_minutes)
+cpdef count_access(Value value, long now_ms, object settings, Chance chance)
 
 
 cdef class ReadyKeys:
@@ -21,10 +21,10 @@ cdef class Instance:
     cdef dict __dict__
     cdef public object config
     cdef public object encoding_limits
-    cdef public long long now_ms
-    cdef public long long monotonic_ms
+    cdef public long now_ms
+    cdef public long monotonic_ms
     cdef public long gates
-    cdef public long long dirty
+    cdef public long dirty
     cdef public ReadyKeys ready_keys
     cdef public list key_observers
     cdef public list at_cycle_end
@@ -34,8 +34,8 @@ cdef class Instance:
     cdef public dict monitors
     cdef public Propagation propagation
     cdef public object background_work
-    cdef public long long node_max_entries
-    cdef public long long node_max_bytes
+    cdef public long node_max_entries
+    cdef public long node_max_bytes
     cdef public bint is_observed
     cdef public bint limits_output
     cdef public Chance chance

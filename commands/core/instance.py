@@ -49,25 +49,23 @@ class FrequencySettings(Protocol):
     lfu_decay_time: int  # minutes; 0: no decay
 
 
-def frequency_now(
-    value: Value, now_ms: cython.longlong, decay_minutes: cython.longlong
-) -> cython.longlong:
+def frequency_now(value: Value, now_ms: cython.long, decay_minutes: cython.long) -> cython.long:
     """The count of a value, 0 to 255, after the decay since its last access."""
     if not decay_minutes:
         return value.frequency
-    passed: cython.longlong = now_ms // _MINUTE_MS - value.access_ms // _MINUTE_MS
+    passed: cython.long = now_ms // _MINUTE_MS - value.access_ms // _MINUTE_MS
     if passed <= 0:
         return value.frequency
     return max(value.frequency - passed // decay_minutes, 0)
 
 
 def count_access(
-    value: Value, now_ms: cython.longlong, settings: FrequencySettings, chance: Chance
+    value: Value, now_ms: cython.long, settings: FrequencySettings, chance: Chance
 ) -> None:
     """Count an access, before its time is noted."""
-    frequency: cython.longlong = frequency_now(value, now_ms, settings.lfu_decay_time)
+    frequency: cython.long = frequency_now(value, now_ms, settings.lfu_decay_time)
     if frequency < MAX_FREQUENCY:
-        above: cython.longlong = max(frequency - NEW_FREQUENCY, 0)
+        above: cython.long = max(frequency - NEW_FREQUENCY, 0)
         if not above or not chance.below(above * settings.lfu_log_factor + 1):
             frequency += 1
     value.frequency = frequency

@@ -11,8 +11,11 @@ may change later. Inside EXEC, and wherever pieces cannot be sent, they are join
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 from protocol.errors import ReplyError
+
+T = TypeVar("T")
 
 # A reply of more bytes is a long one, and the size of its pieces if that is not given otherwise.
 LONG_BYTES = 1024 * 1024
@@ -67,6 +70,15 @@ class LongReply:
         on_end, self._on_end = self._on_end, None
         if on_end is not None:
             on_end()
+
+
+def sliced(
+    header: bytes, items: list[T], size: int, encode: Callable[[list[T]], bytes]
+) -> Iterator[bytes]:
+    """A header, and the items, `size` of them in each piece."""
+    yield header
+    for start in range(0, len(items), size):
+        yield encode(items[start : start + size])
 
 
 def in_pieces(parts: Iterable[bytes]) -> Iterator[bytes]:

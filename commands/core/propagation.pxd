@@ -5,8 +5,8 @@ from storage.append_only.request_writer cimport RequestWriter
 
 cdef class Propagation:
     cdef public list sinks
-    cdef public long long units
-    cdef public long long offset
+    cdef public long units
+    cdef public long offset
     cdef public bint feeds_stream
     cdef public long held
     cdef public long depth

@@ -19,7 +19,7 @@ file or from replicas. Such a unit leaves the buffer: each kind of sink gets its
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import cython
 
@@ -47,8 +47,9 @@ class Sink:
     takes_messages: bool = False
 
 
-def units_in(db_index: int, wire: bytes) -> Iterator[tuple[int, list[Argv]]]:
+def units_in(db_index: int, wire: bytes) -> list[tuple[int, list[Argv]]]:
     """The units of a batch that begins in `db_index`, each as its database and its requests."""
+    units: list[tuple[int, list[Argv]]] = []
     unit: list[Argv] = []
     first_db = db_index
     for request in words_of_all(wire):
@@ -59,8 +60,9 @@ def units_in(db_index: int, wire: bytes) -> Iterator[tuple[int, list[Argv]]]:
                 continue
         unit.append(request)
         if unit[0] != [b"MULTI"] or request == [b"EXEC"]:
-            yield first_db, unit
+            units.append((first_db, unit))
             unit, first_db = [], db_index
+    return units
 
 
 # What redis.set_repl says.

@@ -9,18 +9,18 @@ cdef class Command:
     cdef public bytes fullname
     cdef public object handler
     cdef public long arity
-    cdef public long long flags
+    cdef public long flags
     cdef public tuple keys
     cdef public bint defers_ready_keys
     cdef public bint has_one_key
     cdef public Command parent
     cdef public dict subcommands
-    cdef public long long least_words
-    cdef public long long most_words
+    cdef public long least_words
+    cdef public long most_words
 
 
 cdef class Stopwatch:
-    cdef public long long mark_ns
+    cdef public long mark_ns
 
 
 cdef class Runner:

@@ -112,7 +112,7 @@ class KeySpec:
     def flags_in(self, argv: Sequence[bytes]) -> tuple[bytes, ...]:
         """The flags of the keys in `argv`. INCOMPLETE is not one: it is of the specification."""
         flags = self.flags if self.vary is None else self.vary(argv)
-        return tuple(flag for flag in flags if flag != b"INCOMPLETE")
+        return tuple([flag for flag in flags if flag != b"INCOMPLETE"])
 
     def positions(self, argv: Sequence[bytes]) -> list[int]:
         """Indexes of the keys in `argv`; empty if there are too few arguments."""
@@ -127,7 +127,11 @@ class KeySpec:
         if self.keyword:
             count = len(argv)
             places = range(first, count) if first >= 0 else range(count + first, 0, -1)
-            first = next((i + 1 for i in places if argv[i].upper() == self.keyword), count)
+            first = count
+            for place in places:
+                if argv[place].upper() == self.keyword:
+                    first = place + 1
+                    break
         last = first + self.last if self.last >= 0 else len(argv) + self.last
         if self.limit > 1:
             last = first + (len(argv) - first) // self.limit - 1
@@ -344,7 +348,7 @@ def renamed(pairs: Iterable[tuple[str, str]]) -> dict[bytes, Command]:
     """
     by_name = dict(COMMANDS)
     for pair in pairs:
-        old, new = (name.lower().encode("utf-8", "surrogateescape") for name in pair)
+        old, new = [name.lower().encode("utf-8", "surrogateescape") for name in pair]
         command = by_name.pop(old, None)
         if command is None:
             raise ValueError("No such command in rename-command")

@@ -7,11 +7,11 @@ from commands.core.instance cimport Instance
 cdef class MemoryUse:
     cdef Instance _instance
     cdef list _databases
-    cdef public long long startup_bytes
+    cdef public long startup_bytes
     cdef ClientMemory _clients
-    cdef public long long rest_bytes
-    cdef public long long peak_bytes
-    cdef public long long peak_ms
+    cdef public long rest_bytes
+    cdef public long peak_bytes
+    cdef public long peak_ms
 
-    cpdef long long update(self)
-    cpdef long long used_bytes(self)
+    cpdef long update(self)
+    cpdef long used_bytes(self)

@@ -21,7 +21,7 @@ the best candidates so far, and the best is evicted. A candidate that was used m
 volatile-ttl takes the key that expires first of all, which the index of deadlines knows. An evicted
 key is removed like an expired one: replicas and the append-only file get a DEL, clients that watch
 or cache it are told, and `evicted` is published. When to evict, and for how long, is decided by
-server/requests/memory_limit.py.
+server/requests/admission.py.
 
 Source: Redis 8.2; LRM since 8.6.
 """
@@ -86,7 +86,7 @@ class MemoryUse:
 
     def used_bytes(self) -> int:
         """The memory in use, as `maxmemory` counts it."""
-        used: cython.longlong = self.startup_bytes + self.rest_bytes
+        used: cython.long = self.startup_bytes + self.rest_bytes
         used += self._clients.total_bytes - self._clients.replica_bytes
         db: Database
         for db in self._databases:

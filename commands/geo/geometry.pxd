@@ -22,10 +22,10 @@ cdef unsigned long long _MASK_32
 
 cpdef double radians(double degrees_)
 cpdef double degrees(double radians_)
-cpdef double edge(long long line, int step, double maximum)
+cpdef double edge(long line, int step, double maximum)
 cdef double _longitude(unsigned long long bits)
 cdef double _latitude(unsigned long long bits)
-cdef double _middle(long long line, double maximum)
+cdef double _middle(long line, double maximum)
 cdef unsigned long long _gather(unsigned long long number)
 cdef unsigned long long _whole_bits(double score)
 cpdef double arc_m(

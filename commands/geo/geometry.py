@@ -68,9 +68,9 @@ def degrees(radians_: cython.double) -> cython.double:
 
 
 @cython.ccall
-def edge(line: cython.longlong, step: cython.int, maximum: cython.double) -> cython.double:
+def edge(line: cython.long, step: cython.int, maximum: cython.double) -> cython.double:
     """The degree of a line between cells, of 2**step on a map that ends at `maximum`."""
-    lines: cython.longlong = 1 << step
+    lines: cython.long = 1 << step
     return -maximum + (line * 1.0 / lines) * (maximum + maximum)
 
 
@@ -85,7 +85,7 @@ def _latitude(bits: cython.ulonglong) -> cython.double:
 
 
 @cython.cfunc
-def _middle(line: cython.longlong, maximum: cython.double) -> cython.double:
+def _middle(line: cython.long, maximum: cython.double) -> cython.double:
     """The degree halfway between a line and the next, on the map."""
     low: cython.double = edge(line, _STEP_MAX, maximum)
     high: cython.double = edge(line + 1, _STEP_MAX, maximum)
@@ -114,7 +114,7 @@ def _whole_bits(score: cython.double) -> cython.ulonglong:
         if -_TWO_63 <= score < 2 * _TWO_63:
             bits = int(score) & (1 << 64) - 1
     elif -_TWO_63 <= score < _TWO_63:
-        bits = cython.cast(cython.ulonglong, cython.cast(cython.longlong, score))
+        bits = cython.cast(cython.ulonglong, cython.cast(cython.long, score))
     elif _TWO_63 <= score < 2 * _TWO_63:
         bits = cython.cast(cython.ulonglong, score)
     return bits

@@ -10,5 +10,5 @@ from storage.types.hashes cimport HashValue
 from storage.types.records cimport field_of, pair_bulks, value_of
 
 
-cdef long long _LEAST
-cdef long long _GREATEST
+cdef long _LEAST
+cdef long _GREATEST

@@ -9,7 +9,7 @@ HINCRBY and HINCRBYFLOAT: a missing field counts as 0, and its time to live stay
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import chain
 
@@ -20,7 +20,7 @@ from commands.core.arguments import INT64_MAX, INT64_MIN, parse_int
 from commands.core.client import Client
 from commands.core.gates import KEEPING_GATES
 from commands.core.instance import Instance
-from commands.core.long_reply import LONG_BYTES, LongReply, in_pieces
+from commands.core.long_reply import LONG_BYTES, LongReply, in_pieces, sliced
 from commands.core.registry import DENYOOM, FAST, READONLY, WRITE, command, one_key
 from commands.strings import long_double
 from protocol import errors, replies
@@ -164,7 +164,7 @@ def hgetall(client: Client, argv: Request) -> bytes | LongReply:
         records = value.records(time_for(client))
         header = replies.map_header(len(records), client.resp)
         if len(records) > MANY_FIELDS:
-            return LongReply(_pairs_in_pieces(header, records))
+            return LongReply(sliced(header, records, FIELDS_PER_PIECE, _pairs))
         return pair_bulks(header, records)
     header = replies.map_header(len(value), client.resp)
     if len(value) > MANY_FIELDS or value.memory_bytes() > LONG_BYTES:
@@ -175,10 +175,8 @@ def hgetall(client: Client, argv: Request) -> bytes | LongReply:
     return reply
 
 
-def _pairs_in_pieces(header: bytes, records: list[bytes]) -> Iterator[bytes]:
-    yield header
-    for start in range(0, len(records), FIELDS_PER_PIECE):
-        yield pair_bulks(b"", records[start : start + FIELDS_PER_PIECE])
+def _pairs(records: list[bytes]) -> bytes:
+    return pair_bulks(b"", records)
 
 
 @command("HKEYS", arity=2, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
@@ -210,14 +208,10 @@ def _part(client: Client, key: bytes, parts: int) -> bytes | LongReply:
 
 def _bulks(texts: list[bytes]) -> bytes | LongReply:
     if len(texts) > MANY_FIELDS:
-        return LongReply(_bulks_in_pieces(texts))
+        return LongReply(
+            sliced(replies.array_header(len(texts)), texts, FIELDS_PER_PIECE, replies.bulks)
+        )
     return replies.bulk_array(texts)
-
-
-def _bulks_in_pieces(texts: list[bytes]) -> Iterator[bytes]:
-    yield replies.array_header(len(texts))
-    for start in range(0, len(texts), FIELDS_PER_PIECE):
-        yield b"".join(map(replies.bulk, texts[start : start + FIELDS_PER_PIECE]))
 
 
 @command("HLEN", arity=2, flags=READONLY | FAST, keys=one_key(b"RO"))
@@ -310,8 +304,8 @@ def hdel(client: Client, argv: Request) -> bytes:
     )
 
 
-_LEAST: cython.longlong = INT64_MIN
-_GREATEST: cython.longlong = INT64_MAX
+_LEAST: cython.long = INT64_MIN
+_GREATEST: cython.long = INT64_MAX
 
 
 @command(
@@ -320,12 +314,12 @@ _GREATEST: cython.longlong = INT64_MAX
 def hincrby(client: Client, argv: Request) -> bytes:
     """Integer: the sum. Source: Redis 7.0."""
     key, field = argv.word(1), argv.word(2)
-    increment: cython.longlong = parse_int(argv.word(3))
+    increment: cython.long = parse_int(argv.word(3))
     value: HashValue | None = client.lookup_typed_for_write(key, HashValue)
     if value is not None and value.expires is not None:
         value = remove_named(client, key, value, [field])
     old: bytes | None = None if value is None else value.get(field)
-    number: cython.longlong = 0
+    number: cython.long = 0
     if old is not None:
         number = plain_integer(old, 0, len(old))
         if number == 0 and old != b"0":

@@ -11,5 +11,5 @@ cpdef Value find(Client client, Database db, bytes key)
 cpdef Value peek(Client client, bytes key, bint tell_of_miss=*)
 
 
-cdef bytes _expire(Client client, Request argv, bytes command, long long unit_ms, long long base_ms)
-cdef bytes _deadline(Client client, Request request, long long unit_ms, long long base_ms)
+cdef bytes _expire(Client client, Request argv, bytes command, long unit_ms, long base_ms)
+cdef bytes _deadline(Client client, Request request, long unit_ms, long base_ms)

@@ -65,13 +65,13 @@ def parse_database(client: Client, word: bytes) -> Database:
 @command("DEL", arity=-2, flags=WRITE, keys=keys_to_end(b"RM", b"DELETE"))
 def del_(client: Client, argv: Request) -> bytes:
     """Integer: how many keys were there. Source: Redis 7.2."""
-    return replies.integer(sum(delete(client, key) for key in argv[1:]))
+    return replies.integer(sum([delete(client, key) for key in argv[1:]]))
 
 
 @command("UNLINK", arity=-2, flags=WRITE | FAST, keys=keys_to_end(b"RM", b"DELETE"))
 def unlink(client: Client, argv: Request) -> bytes:
     """Integer: how many keys were there. Source: Redis 7.2."""
-    return replies.integer(sum(delete(client, key) for key in argv[1:]))
+    return replies.integer(sum([delete(client, key) for key in argv[1:]]))
 
 
 def delete(client: Client, key: bytes) -> bool:
@@ -90,7 +90,7 @@ def delete(client: Client, key: bytes) -> bool:
 @command("EXISTS", arity=-2, flags=READONLY | FAST, keys=keys_to_end(b"RO"))
 def exists(client: Client, argv: Request) -> bytes:
     """Integer; a key that is named twice counts twice. Source: Redis 7.2."""
-    return replies.integer(sum(peek(client, key) is not None for key in argv[1:]))
+    return replies.integer(sum([peek(client, key) is not None for key in argv[1:]]))
 
 
 @command("TOUCH", arity=-2, flags=READONLY | FAST, keys=keys_to_end(b"RO"))
@@ -147,8 +147,8 @@ def _expire(
     client: Client,
     argv: Request,
     command: bytes,
-    unit_ms: cython.longlong,
-    base_ms: cython.longlong,
+    unit_ms: cython.long,
+    base_ms: cython.long,
 ) -> bytes:
     key = argv.word(1)
     conditions = _parse_conditions(argv[3:]) if argv.count > 3 else None
@@ -229,7 +229,7 @@ def pexpiretime(client: Client, argv: Request) -> bytes:
 
 
 def _deadline(
-    client: Client, request: Request, unit_ms: cython.longlong, base_ms: cython.longlong
+    client: Client, request: Request, unit_ms: cython.long, base_ms: cython.long
 ) -> bytes:
     request.mark_quick(0)
     key = request.word(1)

@@ -7,8 +7,7 @@ within one (rotation); there the event of the push comes first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import islice, takewhile
+from itertools import chain, islice, starmap, takewhile
 
 import cython
 
@@ -159,7 +158,7 @@ def lrange(client: Client, argv: Request) -> bytes | LongReply:
         return reply
     # Copies of the nodes stay as they are, even if the list changes before the last piece is sent.
     spans = [(node.copy(), low, high) for node, low, high in value.spans(start, end)]
-    return LongReply(in_pieces(_parts(header, spans)))
+    return LongReply(in_pieces(chain((header,), starmap(_bulks_of, spans))))
 
 
 def clip(value: ListValue, start: int, stop: int) -> tuple[int, int]:
@@ -182,10 +181,8 @@ def _is_long(value: ListValue, start: cython.Py_ssize_t, end: cython.Py_ssize_t)
     return size > LONG_BYTES
 
 
-def _parts(header: bytes, spans: Iterable[tuple[ListNode, int, int]]) -> Iterator[bytes]:
-    yield header
-    for node, low, high in spans:
-        yield node.bulks(b"", low, high)
+def _bulks_of(node: ListNode, low: int, high: int) -> bytes:
+    return node.bulks(b"", low, high)
 
 
 @record

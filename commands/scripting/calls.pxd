@@ -20,8 +20,8 @@ cdef class Running:
     cdef public bint is_killed
     cdef public long replicates
     cdef public long slot
-    cdef public long long started_us
-    cdef public long long deadline_us
+    cdef public long started_us
+    cdef public long deadline_us
 
 
 cpdef Running running_script(
@@ -45,8 +45,8 @@ cdef class Script:
 
 
 cdef class ScriptCache:
-    cdef public long long evicted
-    cdef public long long body_bytes
+    cdef public long evicted
+    cdef public long body_bytes
     cdef object _compile
     cdef dict _scripts
     cdef dict _evaluated
@@ -61,7 +61,7 @@ cdef class Calls(HostFunctions):
     cdef ScriptClient _client
     cdef Running _running
     cdef Runner _runner
-    cdef long long _mark_ns
+    cdef long _mark_ns
     cdef Interpreter _interpreter
     cdef dict _plain
     cdef bint _may_be_refused

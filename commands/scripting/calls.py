@@ -142,7 +142,7 @@ class ScriptClient(Client):
         self.propagates = False
         self.commands = 0
 
-    def modified(self, key: bytes, changes: cython.longlong = 1) -> None:
+    def modified(self, key: bytes, changes: cython.long = 1) -> None:
         """`key` was changed by the caller: watching transactions fail, caches are invalidated."""
         instance = self.instance
         instance.dirty += changes
@@ -281,7 +281,7 @@ class Calls(HostFunctions):
     """The services of the interpreters (commands/scripting/interpreter.py)."""
 
     def __init__(self, scripting: Scripts) -> None:
-        major, minor, patch = (int(part) for part in REDIS_VERSION.split("."))
+        major, minor, patch = map(int, REDIS_VERSION.split("."))
         super().__init__(REDIS_VERSION.encode(), major << 16 | minor << 8 | patch)
         self._scripting = scripting
         self._instance = scripting.instance
@@ -309,7 +309,7 @@ class Calls(HostFunctions):
         self._interpreter = interpreter
         self._is_tracked = bool(running.client.gates & GATE_TRACKING)
 
-    def has_room(self, size_bytes: cython.longlong) -> bool:
+    def has_room(self, size_bytes: cython.long) -> bool:
         """Return True if Lua has memory for a value of that size."""
         return self._interpreter.has_room(size_bytes)
 
@@ -347,7 +347,7 @@ class Calls(HostFunctions):
     @cython.cfunc
     def _note_time(self) -> None:
         assert self._runner is not None
-        mark_ns: cython.longlong = self._runner.stopwatch.mark_ns
+        mark_ns: cython.long = self._runner.stopwatch.mark_ns
         if mark_ns - self._mark_ns > SLOW_NS:
             self._interpreter.check_clock_soon()
             if self._running.is_brief and mark_ns - self._mark_ns > LONG_NS:

@@ -23,7 +23,7 @@ cdef class Scripting:
     cdef object _work
     cdef Runner _runner
     cdef Interpreter _interpreter
-    cdef long long _looked_us
+    cdef long _looked_us
     cdef long _instructions
 
     cpdef Interpreter script_interpreter(self)

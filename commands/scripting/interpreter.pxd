@@ -33,7 +33,7 @@ cdef class Compiled:
 
 cdef class Caller:
     cpdef bytes call_words(self, list words)
-    cpdef bint has_room(self, long long size_bytes)
+    cpdef bint has_room(self, long size_bytes)
 
 
 cdef class Crossing:
@@ -43,7 +43,7 @@ cdef class Crossing:
     cdef object _used
     cdef dict _runs
     cdef bytes _reply
-    cdef long long _base_bytes
+    cdef long _base_bytes
     cdef public bint is_direct
     cdef lua_State *_state
     cdef int _native_at
@@ -51,7 +51,7 @@ cdef class Crossing:
     cdef int _run_script_at
     cdef int _run_function_at
 
-    cpdef long long used_bytes(self)
+    cpdef long used_bytes(self)
     cpdef object run(self, Compiled function, bint is_script, int resp, list keys, list rest)
 
 
@@ -107,10 +107,10 @@ cdef class Interpreter:
     cdef object _sethook
     cdef object _early_hook
     cdef Crossing _crossing
-    cdef long long _limit_bytes
-    cdef long long _collect_at_bytes
+    cdef long _limit_bytes
+    cdef long _collect_at_bytes
 
-    cpdef bint has_room(self, long long size_bytes)
+    cpdef bint has_room(self, long size_bytes)
     cpdef object run_script(self, Compiled function, int resp, list keys, list rest)
     cpdef object run_function(self, Compiled function, int resp, list keys, list rest)
     cdef object _run(self, Compiled function, bint is_script, int resp, list keys, list rest)

@@ -197,7 +197,7 @@ class Caller:
         """The reply, or an error; None if there is no memory for it. Never raises."""
         raise NotImplementedError
 
-    def has_room(self, size_bytes: cython.longlong) -> bool:
+    def has_room(self, size_bytes: cython.long) -> bool:
         """Return True if Lua has memory for a value of that size."""
         raise NotImplementedError
 
@@ -252,7 +252,7 @@ class Crossing:
     def used_bytes(self) -> int:
         """The memory that Lua uses, without what it needs when it is empty."""
         if cython.compiled and self.is_direct:
-            kbytes: cython.longlong = collector(self._state, COUNT_KBYTES, 0)  # type: ignore[name-defined]  # noqa: F821
+            kbytes: cython.long = collector(self._state, COUNT_KBYTES, 0)  # type: ignore[name-defined]  # noqa: F821
             return kbytes * 1024 + 1023 - self._base_bytes
         return self._used()
 
@@ -434,7 +434,7 @@ class Interpreter:
         """The memory that the interpreter uses."""
         return self._crossing.used_bytes()
 
-    def has_room(self, size_bytes: cython.longlong) -> bool:
+    def has_room(self, size_bytes: cython.long) -> bool:
         """Return True if Lua has memory for a text of that size."""
         return self._crossing.used_bytes() + size_bytes + _MARGIN_BYTES < self._limit_bytes
 

@@ -65,7 +65,7 @@ cdef extern from *:
     static int (*rillway_encode)(lua_State *, void *);
 
     /* How many bytes the reply that is made may still take: tables may be in others many times. */
-    static long long rillway_left;
+    static long rillway_left;
 
     /* redis.call, a closure of its crossing and of what makes a value, or an error, of a reply that
        was not made one here. */
@@ -134,7 +134,7 @@ cdef extern from *:
     ctypedef struct lua_State
     ctypedef int (*handler_t)(lua_State *, void *) noexcept
     handler_t rillway_call, rillway_encode
-    long long rillway_left
+    long rillway_left
     lua_State *opened_state
     int opened_native, REGISTRY
     const char *const *lua_names
@@ -201,7 +201,7 @@ cdef inline bytes text_at(lua_State *state, int index):
     cdef const char *text = tolstring(state, index, &size)
     return PyBytes_FromStringAndSize(text, size)
 
-cdef inline bytes decimal(long long number):
+cdef inline bytes decimal(long number):
     """A number as text."""
     cdef char line[24]
     cdef char *start = put_digits(line + 24, number)
@@ -218,8 +218,8 @@ cdef inline list words_of(lua_State *state, object as_argument):
             words.append(text_at(state, index))
         elif kind == NUMBER:
             number = tonumber(state, index)
-            if -4e18 < number < 4e18 and number == <double> <long long> number:
-                words.append(decimal(<long long> number))
+            if -4e18 < number < 4e18 and number == <double> <long> number:
+                words.append(decimal(<long> number))
             else:
                 words.append(as_argument(number))
         else:
@@ -268,7 +268,7 @@ cdef inline bytes reply_at(lua_State *state, int index, int resp, int script_res
     if kind == NUMBER:
         number = tonumber(state, index)
         if -9.2e18 < number < 9.2e18:
-            return integer(<long long> number)
+            return integer(<long> number)
         return None
     if kind == NIL or (kind == BOOLEAN and script_resp < 3):
         if kind == BOOLEAN and toboolean(state, index):
@@ -310,7 +310,7 @@ cdef inline bytes table_at(lua_State *state, int index, int resp, int script_res
 
 # -- to Lua ----------------------------------------------------------------------------------------
 
-cdef inline const char *number_after(const char *at, long long *number) noexcept:
+cdef inline const char *number_after(const char *at, long *number) noexcept:
     """Read the number of a line; where the next line begins."""
     cdef bint is_negative = at[0] == 45
     cdef unsigned long long size = 0
@@ -319,7 +319,7 @@ cdef inline const char *number_after(const char *at, long long *number) noexcept
     while at[0] != 13:
         size = 10 * size + (at[0] - 48)
         at += 1
-    number[0] = <long long> (0ULL - size if is_negative else size)
+    number[0] = <long> (0ULL - size if is_negative else size)
     return at + 2
 
 cdef inline const char *push_value(
@@ -327,7 +327,7 @@ cdef inline const char *push_value(
 ) noexcept:
     """Push the value of a reply of RESP2; where the next one begins, or NULL if it is another."""
     cdef int kind = at[0], index
-    cdef long long number
+    cdef long number
     cdef const char *stop
     if kind == 58:  # :
         at = number_after(at + 1, &number)

@@ -12,17 +12,17 @@ cdef int _RANKS
 cdef int _SCORES
 cdef int _MEMBERS
 cdef int _OPEN
-cdef long long _NO_LIMIT
+cdef long _NO_LIMIT
 
 
 cdef class _Range:
     cdef int _kind
     cdef int is_reverse
     cdef bint with_scores
-    cdef long long _offset
-    cdef long long _count
-    cdef long long _first
-    cdef long long _last
+    cdef long _offset
+    cdef long _count
+    cdef long _first
+    cdef long _last
     cdef double _low
     cdef double _high
     cdef bint _excludes_low

@@ -69,7 +69,7 @@ _MEMBERS: cython.int = MEMBERS
 _OPEN: cython.int = OPEN
 
 NO_LIMIT = -1
-_NO_LIMIT: cython.longlong = NO_LIMIT
+_NO_LIMIT: cython.long = NO_LIMIT
 
 _READS = one_key(b"RO", b"ACCESS")
 

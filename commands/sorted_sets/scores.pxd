@@ -83,8 +83,8 @@ cdef int _ZERO
 
 cpdef double parse_score(bytes text) except? -1
 cpdef bint excludes(bytes text) noexcept
-cpdef long long parse_rank(bytes text) except? -1
-cpdef tuple rank_span(long long start, long long end, Py_ssize_t count)
+cpdef long parse_rank(bytes text) except? -1
+cpdef tuple rank_span(long start, long end, Py_ssize_t count)
 
 
 cdef class _Addition:

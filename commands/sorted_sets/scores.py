@@ -6,7 +6,7 @@ encoded straight from records to RESP.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import partial
 
 import cython
 
@@ -19,7 +19,7 @@ from commands.core.arguments import (
     quick_double,
 )
 from commands.core.client import Client
-from commands.core.long_reply import LongReply
+from commands.core.long_reply import LongReply, sliced
 from commands.core.registry import DENYOOM, FAST, READONLY, WRITE, command, one_key
 from protocol import errors, replies
 from protocol.errors import ReplyError
@@ -57,7 +57,8 @@ def members_reply(
     count: cython.Py_ssize_t = len(records)
     header = replies.array_header(2 * count if with_scores and resp == 2 else count)
     if count > MANY_MEMBERS:
-        return LongReply(_pieces(header, records, resp, with_scores))
+        encode = partial(encoded, resp=resp, with_scores=with_scores)
+        return LongReply(sliced(header, records, MEMBERS_PER_PIECE, encode))
     return encoded(records, resp, with_scores, header)
 
 
@@ -71,12 +72,6 @@ def encoded(
         return header + b"".join([replies.bulk(member_of(record)) for record in records])
     encode = nested_pair if resp == 3 else flat_pair
     return header + b"".join([encode(record, resp) for record in records])
-
-
-def _pieces(header: bytes, records: list[Record], resp: int, with_scores: bool) -> Iterator[bytes]:
-    yield header
-    for start in range(0, len(records), MEMBERS_PER_PIECE):
-        yield encoded(records[start : start + MEMBERS_PER_PIECE], resp, with_scores)
 
 
 # Up to this many digits a number is read without an object.
@@ -117,12 +112,12 @@ def excludes(text: bytes) -> cython.bint:
 
 @cython.boundscheck(False)
 @cython.wraparound(False)
-def parse_rank(text: bytes) -> cython.longlong:
+def parse_rank(text: bytes) -> cython.long:
     """A rank, negative from the end. Raises ReplyError."""
     length: cython.Py_ssize_t = len(text)
     if 0 < length <= _FEW_DIGITS:
         data: cython.p_const_uchar = text
-        rank: cython.longlong = 0
+        rank: cython.long = 0
         place: cython.Py_ssize_t = 0
         while place < length and 0 <= data[place] - _ZERO <= 9:
             rank = 10 * rank + data[place] - _ZERO
@@ -151,7 +146,7 @@ def _parse_member(text: bytes) -> tuple[bytes | None, bool]:
     return text[1:], text[:1] == b"("
 
 
-def rank_span(start: cython.longlong, end: cython.longlong, count: cython.Py_ssize_t) -> Span:
+def rank_span(start: cython.long, end: cython.long, count: cython.Py_ssize_t) -> Span:
     """The ranks from `start` to `end`, both included and negative from the end, of `count`."""
     if start < 0:
         start = start + count if start + count > 0 else 0

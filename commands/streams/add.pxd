@@ -26,7 +26,7 @@ cdef class AddOptions:
     cdef Py_ssize_t id_position
     cdef bint no_mkstream
     cdef object trim
-    cdef long long max_length
+    cdef long max_length
     cdef bint is_approximate
     cdef object idempotency
     cdef object later
@@ -34,7 +34,7 @@ cdef class AddOptions:
 
 
 cdef class KnownCaps:
-    cdef long long node_max_entries
+    cdef long node_max_entries
     cdef dict options
 
 

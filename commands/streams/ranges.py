@@ -111,7 +111,7 @@ def _first_id(text: bytes) -> EntryID:
     plain: PlainID = _PLAIN_ID
     if plain.read(text):
         return make_id(plain.ms, plain.seq)
-    ms: cython.longlong = plain_integer(text, 0, len(text))
+    ms: cython.long = plain_integer(text, 0, len(text))
     return make_id(ms, 0) if ms > 0 else parse_range_start(text)
 
 

@@ -315,7 +315,7 @@ class KnownRead:
         self.key = request.keys[0]
         self.waits = request.block_ms is not None
         self.count = request.count
-        self.header_2, self.header_3 = (open_header(self.key, resp) for resp in (2, 3))
+        self.header_2, self.header_3 = [open_header(self.key, resp) for resp in (2, 3)]
 
     def read(self, client: Client, after: EntryID) -> bytes | LongReply | None:
         """The reply with the entries after an ID; None if there is none. Raises WRONGTYPE."""

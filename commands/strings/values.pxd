@@ -10,6 +10,6 @@ from storage.redis_format.listpack_elements cimport plain_integer
 from storage.types.value cimport StringValue, Value
 
 
-cdef long long _LEAST
-cdef long long _GREATEST
+cdef long _LEAST
+cdef long _GREATEST
 cdef long _EVENTS

@@ -171,7 +171,7 @@ class SetOptions:
 
 def _key_flags(argv: Sequence[bytes]) -> tuple[bytes, ...]:
     """SET only overwrites the key, unless the old string matters."""
-    reads = any(word.upper() in (b"GET", *CONDITIONS) for word in argv[3:])
+    reads = not {b"GET", *CONDITIONS}.isdisjoint([word.upper() for word in argv[3:]])
     return (b"RW", b"ACCESS", b"UPDATE") if reads else (b"OW", b"UPDATE")
 
 
@@ -343,8 +343,9 @@ def mset(client: Client, argv: Request) -> bytes:
 def msetnx(client: Client, argv: Request) -> bytes:
     """Integer: 1 if all were set, 0 if none was. Source: Redis 7.2."""
     pairs = _pairs(argv, b"msetnx")
-    if any(client.lookup_for_write(key) is not None for key, _ in pairs):
-        return replies.ZERO
+    for key, _ in pairs:
+        if client.lookup_for_write(key) is not None:
+            return replies.ZERO
     _put_all(client, pairs)
     return replies.ONE
 
@@ -415,8 +416,8 @@ def _parse_msetex_options(arguments: Arguments) -> tuple[bytes, Lifetime]:
 # -- INCR and its relatives --------------------------------------------------------------------
 
 
-_LEAST: cython.longlong = INT64_MIN
-_GREATEST: cython.longlong = INT64_MAX
+_LEAST: cython.long = INT64_MIN
+_GREATEST: cython.long = INT64_MAX
 _EVENTS: cython.long = notifications.STRING
 
 
@@ -448,10 +449,10 @@ def decrby(client: Client, argv: Request) -> bytes:
 
 
 @cython.cfunc
-def _add(client: Client, argv: Request, increment: cython.longlong) -> bytes:
+def _add(client: Client, argv: Request, increment: cython.long) -> bytes:
     key = argv.word(1)
     value: StringValue | None = client.lookup_string_for_write(key)
-    number: cython.longlong = 0
+    number: cython.long = 0
     if value is not None:
         data: bytes = value.to_bytes()
         number = plain_integer(data, 0, len(data))

@@ -5,7 +5,7 @@ from commands.core.registry cimport Command
 from protocol.request cimport Request
 
 
-cdef long long _RUNS_LUA
+cdef long _RUNS_LUA
 
 
 cdef class Transaction:
@@ -14,7 +14,7 @@ cdef class Transaction:
     cdef public bint runs_lua
     cdef public bint is_refused
 
-    cpdef add(self, Command command, Request request, long long flags)
+    cpdef add(self, Command command, Request request, long flags)
 
 
 cdef bytes _execute(Client client, Transaction transaction)

@@ -67,17 +67,18 @@ def unwatch(client: Client, argv: Request) -> bytes:
 def a_watched_key_changed(client: Client) -> bool:
     """Return True if the transaction must fail because a watched key changed or expired."""
     keys, instance = client.feature_if_used(WatchedKeys), client.instance
-    return keys is not None and (
-        keys.has_changed
-        or any(
-            not was_expired and instance.databases[db_index].is_expired(key, instance.now_ms)
-            for (db_index, key), was_expired in keys.expired.items()
-        )
-    )
+    if keys is None:
+        return False
+    if keys.has_changed:
+        return True
+    for (db_index, key), was_expired in keys.expired.items():
+        if not was_expired and instance.databases[db_index].is_expired(key, instance.now_ms):
+            return True
+    return False
 
 
 _BEGINS_OR_ENDS = NOSCRIPT | LOADING | STALE | UNQUEUED
-_RUNS_LUA: cython.longlong = RUNS_LUA
+_RUNS_LUA: cython.long = RUNS_LUA
 
 
 @cython.cclass
@@ -93,7 +94,7 @@ class Transaction:
         self.runs_lua = False  # one of them does
         self.is_refused = False  # a request was: EXEC fails
 
-    def add(self, command: Command, request: Request, flags: cython.longlong) -> None:
+    def add(self, command: Command, request: Request, flags: cython.long) -> None:
         """Queue a request of a command with these flags; nothing after one that was refused."""
         if self.is_refused:
             return

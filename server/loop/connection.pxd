@@ -8,14 +8,14 @@ from commands.core.stats cimport Stats
 from server.requests.dispatch cimport Dispatcher
 from server.loop.cycle cimport EventLoopCycle
 from server.requests.session cimport Session
-from server.requests.client_queues cimport ClientQueues
+from server.requests.waiters cimport ClientQueues
 from server.requests.command_clock cimport CommandClock
 
 
 cdef Py_ssize_t _LONG_READ_BYTES
 cdef Py_ssize_t _PART_BYTES
-cdef long long _READ_NS
-cdef long long _BYTE_NS
+cdef long _READ_NS
+cdef long _BYTE_NS
 cdef long _AUTH
 cdef int _YIELDED
 cdef int _CLOSING
@@ -30,7 +30,7 @@ cdef class Connection:
     cdef public object transport
     cdef public Client client
     cdef public Session session
-    cdef public long long over_soft_limit_since_ms
+    cdef public long over_soft_limit_since_ms
     cdef EventLoopCycle _cycle
     cdef Dispatcher _dispatcher
     cdef ClientQueues _queues

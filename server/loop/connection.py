@@ -33,10 +33,10 @@ from commands.core.instance import Instance
 from commands.core.stats import Stats
 from protocol import replies
 from server.loop.cycle import EventLoopCycle
-from server.requests.client_queues import ClientQueues, is_being_answered
 from server.requests.command_clock import CommandClock
 from server.requests.dispatch import Dispatcher
 from server.requests.session import Session
+from server.requests.waiters import ClientQueues, is_being_answered
 
 # Well below a millisecond.
 AT_ONCE = 30
@@ -75,8 +75,8 @@ _LOOK_AGAIN_SECONDS = 0.01
 _LINGER_SECONDS = 60
 
 # What it takes to read a socket, and to keep a byte of that: measured, on a slow machine.
-_READ_NS: cython.longlong = 20_000
-_BYTE_NS: cython.longlong = 1
+_READ_NS: cython.long = 20_000
+_BYTE_NS: cython.long = 1
 
 _AUTH: cython.long = GATE_AUTH
 _YIELDED: cython.int = ClientState.YIELDED
@@ -158,7 +158,7 @@ class Connection:
         client, cycle, stats = self.client, self._cycle, self._stats
         if client.state == _CLOSED or cycle.is_stopped:
             return
-        now_ns: cython.longlong = time_ns()
+        now_ns: cython.long = time_ns()
         self._dispatcher.start_input(now_ns // 1_000_000)
         stats.reads_processed += 1
         stats.net_input_bytes += len(data)

@@ -2,7 +2,7 @@
 
 from commands.core.client cimport Client
 from server.requests.dispatch cimport Dispatcher
-from server.requests.client_queues cimport ClientQueues
+from server.requests.waiters cimport ClientQueues
 from server.requests.command_clock cimport CommandClock
 
 
@@ -25,7 +25,7 @@ cdef class EventLoopCycle:
     cdef bint _is_going_on
     cdef public bint is_stopped
     cdef object _end
-    cdef long long _flushed_units
+    cdef long _flushed_units
 
     cpdef touch(self, Client client)
     cpdef wake(self)

@@ -152,7 +152,7 @@ class EventLoopCycle:
             instance.at_cycle_end.pop()()
         is_awake = dispatcher.has_run_handlers
         dispatcher.has_run_handlers = False
-        units: cython.longlong = instance.propagation.units
+        units: cython.long = instance.propagation.units
         if is_awake or units != self._flushed_units:
             self._flushed_units = units
             for step in self.before_output:

@@ -2,12 +2,9 @@
 
 session:     a client's requests, in order
 dispatch:    look-up, running
-command_clock: statistics, slow log, time slices
-answering:   replies and refusals
-admission:   whether a request may run now
-memory_limit: evicts keys while more memory is in use than allowed
+command_clock: statistics, slow log, time slices; replies and refusals
+admission:   whether a request may run now; evicts keys while more memory is in use than allowed
 client_limit: the memory limit of clients
-client_queues: the clients that go on later
-waiters:     blocked clients are served
+waiters:     blocked clients are served; the clients that go on later
 script_runs: scripts that can pause
 """

@@ -3,16 +3,27 @@
 from commands.core.client cimport Client
 from commands.core.instance cimport Instance
 from commands.core.registry cimport Command
+from commands.eviction.eviction cimport MemoryUse
 from commands.transactions.transaction cimport Transaction
 from protocol.request cimport Request, key_slot
-from server.requests.answering cimport Answering
-from server.requests.client_queues cimport ClientQueues
+from server.requests.command_clock cimport Answering
+from server.requests.waiters cimport ClientQueues
 
 
-cdef long long _MULTI
-cdef long long _UNQUEUED
-cdef long long _NO_MULTI
-cdef long long _MOVABLE_KEYS
+cdef long _OUT_OF_MEMORY
+cdef long _MULTI
+cdef long _UNQUEUED
+cdef long _NO_MULTI
+cdef long _MOVABLE_KEYS
+
+
+cdef class MemoryLimit:
+    cdef Instance _instance
+    cdef object _eviction
+    cdef MemoryUse _memory
+    cdef public bint is_behind
+
+    cpdef check(self)
 
 
 cdef class Admission:
@@ -27,4 +38,4 @@ cdef class Admission:
     cpdef bint admits(self, Client client, Command command, Request request)
     cpdef bint serves(self, Client client, Command command, Request request)
     cdef bint _has_keys_here(self, Command command, Request request)
-    cdef _enqueue(self, Client client, Command command, Request request, long long flags)
+    cdef _enqueue(self, Client client, Command command, Request request, long flags)

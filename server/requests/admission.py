@@ -5,13 +5,22 @@ client with subscriptions, MONITOR, loading), queued by a transaction, or held b
 PAUSE lasts. The gates of the client and of the instance, two sets of bits, say which of these are
 possible. While both are 0, the dispatcher skips this module.
 
+`MemoryLimit` evicts keys while more memory is in use than `maxmemory` allows. It is checked before
+each request. Evicting takes a limited time, which `maxmemory-eviction-tenacity` determines; if it
+is over, the request runs, and eviction goes on with the next one and with a timer (`is_behind`). If
+the policy finds no more keys, requests that may use more memory are refused until there is room
+(GATE_OUT_OF_MEMORY). Nothing is evicted while data are loaded or a script runs, while CLIENT PAUSE
+or a failover keeps the data as it is, or on a replica (`replica-ignore-maxmemory`): its primary
+sends the removals.
+
 Leaves out: unknown commands and arity (server/requests/dispatch.py); how a request that was held
-back runs later (server/requests/session.py).
+back runs later (server/requests/session.py). Source: Redis 8.2.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from time import perf_counter_ns
 
 import cython
 
@@ -37,6 +46,7 @@ from commands.core.gates import (
     GATE_STALE,
     GATE_SUBSCRIBED,
     GATE_WRITES_REFUSED,
+    HOLDING_GATES,
     WRITES_WAIT_GATES,
 )
 from commands.core.instance import Instance
@@ -54,16 +64,24 @@ from commands.core.registry import (
     WRITE,
     Command,
 )
+from commands.eviction.eviction import Eviction, MemoryUse
 from commands.keys.migrate import MovingKeys
 from commands.scripting.evaluation import Scripting, request_flags
+from commands.server.latency import LatencyMonitor
 from commands.streams.request_cache import RequestCache
 from commands.transactions.transaction import Transaction
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request, key_slot
-from server.requests.answering import Answering
 from server.requests.client_limit import ClientLimit
-from server.requests.client_queues import ClientQueues
+from server.requests.command_clock import Answering
+from server.requests.waiters import ClientQueues
+
+UNLIMITED_US = 1 << 60
+# The clock is read once for this many keys.
+KEYS_AT_ONCE = 8
+_KEEPING = GATE_BUSY | GATE_LOADING | HOLDING_GATES
+_OUT_OF_MEMORY: cython.long = GATE_OUT_OF_MEMORY
 
 _STREAMING_GATES = GATE_MONITOR | GATE_REPLICA  # clients that only receive
 _ROLE_GATES = GATE_FEW_REPLICAS | GATE_READ_ONLY
@@ -73,12 +91,89 @@ _WHILE_SUBSCRIBED = {
 }  # fmt: skip
 
 
-_MULTI: cython.longlong = GATE_MULTI
-_UNQUEUED: cython.longlong = UNQUEUED
-_NO_MULTI: cython.longlong = NO_MULTI
-_MOVABLE_KEYS: cython.longlong = MOVABLE_KEYS
+_MULTI: cython.long = GATE_MULTI
+_UNQUEUED: cython.long = UNQUEUED
+_NO_MULTI: cython.long = NO_MULTI
+_MOVABLE_KEYS: cython.long = MOVABLE_KEYS
 _QUEUED = replies.QUEUED
 _NO_SLOT = -1  # no key, or keys in several slots
+
+
+def tenacity_us(tenacity: int) -> int:
+    """How long to evict at a time, in microseconds, for `maxmemory-eviction-tenacity` 0 to 100."""
+    if tenacity <= 10:
+        return 50 * tenacity
+    if tenacity < 100:
+        return int(500 * 1.15 ** (tenacity - 10))
+    return UNLIMITED_US
+
+
+@cython.cclass
+class MemoryLimit:
+    """Keeps one instance within its memory limit."""
+
+    def __init__(self, instance: Instance) -> None:
+        self._instance = instance
+        self._eviction: Eviction = instance.feature(Eviction)
+        self._memory: MemoryUse = instance.feature(MemoryUse)
+        self.is_behind = False  # the time was over before there was room
+
+    def check(self) -> None:
+        """Make room, if the limit is exceeded; to be called before a request."""
+        instance = self._instance
+        limit_bytes: cython.long = instance.config.maxmemory
+        if not limit_bytes or self._memory.used_bytes() <= limit_bytes:
+            if instance.gates & _OUT_OF_MEMORY or instance.stats.exceeded_since_ms:
+                self._end_of_excess()
+        elif self._keeps_data():
+            self.is_behind = False
+        else:
+            self._make_room(limit_bytes)
+
+    def _keeps_data(self) -> bool:
+        instance = self._instance
+        if instance.gates & _KEEPING:
+            return True
+        return instance.replication.is_replica and instance.config.replica_ignore_maxmemory
+
+    def _make_room(self, limit_bytes: int) -> None:
+        instance = self._instance
+        if not instance.stats.exceeded_since_ms:
+            instance.stats.exceeded_since_ms = instance.monotonic_ms
+        allowed_us = tenacity_us(instance.config.maxmemory_eviction_tenacity)
+        start_ns = perf_counter_ns()
+        elapsed_us, keys, found = 0, 0, True
+        while self._memory.used_bytes() > limit_bytes:
+            found = self._eviction.evict_one()
+            keys += 1
+            if not found:
+                break
+            if keys % KEYS_AT_ONCE == 0:
+                elapsed_us = (perf_counter_ns() - start_ns) // 1000
+                if elapsed_us > allowed_us:
+                    break
+        self._note_duration((perf_counter_ns() - start_ns) // 1000)
+        if self._memory.used_bytes() <= limit_bytes:
+            self._end_of_excess()
+            return
+        self.is_behind = found
+        instance.set_gate(GATE_OUT_OF_MEMORY, is_shut=not found)
+
+    def _note_duration(self, elapsed_us: int) -> None:
+        instance = self._instance
+        spike_ms = instance.config.latency_monitor_threshold
+        if spike_ms and elapsed_us >= spike_ms * 1000:
+            instance.feature(LatencyMonitor).sample(
+                b"eviction-cycle", elapsed_us // 1000, instance.now_ms
+            )
+
+    def _end_of_excess(self) -> None:
+        stats = self._instance.stats
+        self.is_behind = False
+        self._instance.set_gate(GATE_OUT_OF_MEMORY, is_shut=False)
+        if stats.exceeded_since_ms:
+            stats.eviction_exceeded_ms += self._instance.monotonic_ms - stats.exceeded_since_ms
+            stats.exceeded_since_ms = 0
 
 
 @cython.cclass
@@ -107,7 +202,7 @@ class Admission:
         if is_checked and not self._lets_pass(client, command, request):
             return False
         if client.gates & _MULTI:
-            flags: cython.longlong = command.flags
+            flags: cython.long = command.flags
             if not flags & _UNQUEUED:
                 self._enqueue(client, command, request, flags)
                 return False
@@ -204,7 +299,7 @@ class Admission:
 
     @cython.cfunc
     def _enqueue(
-        self, client: Client, command: Command, request: Request, flags: cython.longlong
+        self, client: Client, command: Command, request: Request, flags: cython.long
     ) -> None:
         """Put a request into the queue of the client's transaction."""
         if flags & _NO_MULTI:
@@ -238,7 +333,8 @@ class Admission:
             return False
         if self._instance.gates & WRITES_WAIT_GATES == GATE_MIGRATING:
             requests = _requests(client, command, request)
-            if not self._moving.may_be_written(each for each in requests if _writes(client, *each)):
+            writes = [each for each in requests if _writes(client, *each)]
+            if not self._moving.may_be_written(writes):
                 return False
         self._queues.postpone(client, request.words())
         return True
@@ -290,7 +386,7 @@ def _needs_disk(client: Client, command: Command, request: Request) -> bool:
 
 
 def _may_grow(client: Client, command: Command, request: Request) -> bool:
-    return any(flags & DENYOOM for flags in _flags(client, command, request))
+    return _any_has_flag(client, command, request, DENYOOM)
 
 
 def _slot_of(command: Command, request: Request) -> int:
@@ -301,12 +397,22 @@ def _slot_of(command: Command, request: Request) -> int:
 
 
 def _is_write(client: Client, command: Command, request: Request) -> bool:
-    return any(flags & WRITE for flags in _flags(client, command, request))
+    return _any_has_flag(client, command, request, WRITE)
+
+
+def _any_has_flag(client: Client, command: Command, request: Request, flag: int) -> bool:
+    found: cython.long = 0
+    for flags in _flags(client, command, request):
+        found |= flags & flag
+    return found != 0
 
 
 def _has_flag(client: Client, command: Command, request: Request, flag: int) -> bool:
-    return all(flags & flag for flags in _flags(client, command, request))
+    common: cython.long = flag
+    for flags in _flags(client, command, request):
+        common &= flags
+    return common != 0
 
 
 def _may_write(client: Client, command: Command, request: Request) -> bool:
-    return any(_writes(client, *each) for each in _requests(client, command, request))
+    return True in [_writes(client, *each) for each in _requests(client, command, request)]

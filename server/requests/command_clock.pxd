@@ -7,27 +7,32 @@ from commands.core.stats cimport CommandStats, Stats
 from protocol.request cimport Request
 
 
+cdef long _PRIMARY
+cdef long _REPLICA
+cdef long _SILENT
+
+
 cdef class CommandClock(Stopwatch):
     cdef Instance _instance
-    cdef public long long slice_ns
-    cdef public long long slice_end_ns
-    cdef public long long strangers_ns
-    cdef public long long _cycle_start_ns
-    cdef long long _counted_inputs
+    cdef public long slice_ns
+    cdef public long slice_end_ns
+    cdef public long strangers_ns
+    cdef public long _cycle_start_ns
+    cdef long _counted_inputs
     cdef bint _tracks_latency
-    cdef long long notable_us
+    cdef long notable_us
     cdef Command quick_command
     cdef Client _quick_client
-    cdef long long quick_count
-    cdef long long _quick_last
+    cdef long quick_count
+    cdef long _quick_last
     cdef list _quick_others
     cdef dict settled
-    cdef long long _quick_limit
+    cdef long _quick_limit
 
     cpdef start_slice(self)
     cpdef bint admits_strangers(self)
     cpdef limit_slice_of_stranger(self)
-    cpdef end_slice_of_stranger(self, long long start_ns)
+    cpdef end_slice_of_stranger(self, long start_ns)
     cpdef end_cycle(self)
     cpdef mark(self)
     cdef add_quick(self, Client client, Command command, Request request)
@@ -35,7 +40,15 @@ cdef class CommandClock(Stopwatch):
     cdef _forget_quick(self)
     cdef _settle(self)
     cdef _count_settled(self)
-    cdef _count(self, Command command, long long count, long long elapsed_us)
+    cdef _count(self, Command command, long count, long elapsed_us)
     cdef count(
-        self, Client client, Command command, Request request, long long start_ns, long long quick
+        self, Client client, Command command, Request request, long start_ns, long quick
     )
+
+
+cdef class Answering:
+    cdef Instance _instance
+    cdef CommandClock _clock
+
+    cpdef answer(self, Client client, bytes reply, Py_ssize_t position)
+    cpdef reject(self, Client client, Command command, object error)

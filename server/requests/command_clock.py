@@ -5,7 +5,11 @@ quick requests (`Request.is_quick`), which share the time equally, whatever thei
 of other kinds are measured one by one. What takes longer than the thresholds of the slow log and of
 the latency monitor is recorded there.
 
-Leaves out: failed and rejected calls (server/requests/dispatch.py, server/requests/answering.py);
+`Answering` puts a reply or a refusal into a client's output, unless the client gets none: CLIENT
+REPLY drops replies, a replica gets none, and an error of a primary's request is kept for the log.
+While a transaction is open, a refusal aborts it.
+
+Leaves out: failed calls (server/requests/dispatch.py);
 what a client does whose time slice is over (server/requests/session.py).
 """
 
@@ -18,12 +22,16 @@ import cython
 
 from commands.config.redaction import redacted
 from commands.core.client import Client
+from commands.core.gates import GATE_MULTI, GATE_PRIMARY, GATE_REPLICA, GATE_SILENT
 from commands.core.instance import Instance
 from commands.core.registry import FAST, SKIP_SLOWLOG, Command, Stopwatch
 from commands.server.latency import LatencyMonitor
 from commands.server.slowlog import SlowLog
+from commands.transactions.transaction import Transaction, exec_refused
+from protocol.errors import ReplyError
 from protocol.request import Request
 from protocol.requests import Argv
+from server.replication.replica.reception import note_error_for_primary, refuse_reply_to_replica
 
 if TYPE_CHECKING:
     from commands.core.stats import CommandStats, Stats
@@ -37,6 +45,10 @@ LATE_FACTOR = 4
 # records commands of a millisecond, each is counted by itself.
 QUICK_AT_ONCE = 16
 _QUICK_US = 1000
+
+_PRIMARY: cython.long = GATE_PRIMARY
+_REPLICA: cython.long = GATE_REPLICA
+_SILENT: cython.long = GATE_SILENT
 
 
 @cython.cclass
@@ -79,7 +91,7 @@ class CommandClock(Stopwatch):
 
     def start_slice(self) -> None:
         """Begin a time slice, and a cycle if none has begun."""
-        mark_ns: cython.longlong = perf_counter_ns()
+        mark_ns: cython.long = perf_counter_ns()
         self.mark_ns = mark_ns
         self._instance.monotonic_ms = mark_ns // 1_000_000
         self.slice_end_ns = mark_ns + self.slice_ns
@@ -100,7 +112,7 @@ class CommandClock(Stopwatch):
         """Let a slice that begins end no later than the one that all of them share."""
         self.slice_end_ns = min(self.slice_end_ns, self.mark_ns + self.slice_ns - self.strangers_ns)
 
-    def end_slice_of_stranger(self, start_ns: cython.longlong) -> None:
+    def end_slice_of_stranger(self, start_ns: cython.long) -> None:
         """Count what one of them has used up since `start_ns`."""
         self.mark()
         self.strangers_ns += self.mark_ns - start_ns
@@ -114,7 +126,7 @@ class CommandClock(Stopwatch):
             self._counted_inputs = stats.inputs_processed
             stats.cycles_with_input += 1
         if self._cycle_start_ns:
-            end_ns: cython.longlong = perf_counter_ns()
+            end_ns: cython.long = perf_counter_ns()
             stats.cycles_us += (end_ns - self._cycle_start_ns) // 1000
             self._cycle_start_ns = 0
 
@@ -145,17 +157,17 @@ class CommandClock(Stopwatch):
         """
         if self.settled:
             self._count_settled()
-        count: cython.longlong = self.quick_count
+        count: cython.long = self.quick_count
         if not count:
             return
-        end_ns: cython.longlong = perf_counter_ns()
-        elapsed_us: cython.longlong = (end_ns - self.mark_ns) // 1000
+        end_ns: cython.long = perf_counter_ns()
+        elapsed_us: cython.long = (end_ns - self.mark_ns) // 1000
         self.mark_ns = end_ns
         command, client = self.quick_command, self._quick_client
         assert command is not None and client is not None
         self._count(command, self._quick_last, elapsed_us * self._quick_last // count)
         if self._quick_others:
-            number: cython.longlong
+            number: cython.long
             for other, number in self._quick_others:
                 self._count(other, number, elapsed_us * number // count)
         self._forget_quick()
@@ -187,7 +199,7 @@ class CommandClock(Stopwatch):
         self.settled.clear()
 
     @cython.cfunc
-    def _count(self, command: Command, count: cython.longlong, elapsed_us: cython.longlong) -> None:
+    def _count(self, command: Command, count: cython.long, elapsed_us: cython.long) -> None:
         """Add calls of a command to the statistics, which together took that long."""
         stats: Stats = self._instance.stats
         of_command: CommandStats = stats.of(command)
@@ -202,8 +214,8 @@ class CommandClock(Stopwatch):
         client: Client,
         command: Command,
         request: Request,
-        start_ns: cython.longlong,
-        quick: cython.longlong,
+        start_ns: cython.long,
+        quick: cython.long,
     ) -> None:
         """Count a command that has ended.
 
@@ -212,9 +224,9 @@ class CommandClock(Stopwatch):
         """
         if self.quick_count:
             self._settle()
-        end_ns: cython.longlong = perf_counter_ns()
+        end_ns: cython.long = perf_counter_ns()
         self.mark_ns = end_ns
-        elapsed_us: cython.longlong = max((end_ns - start_ns) // 1000 - quick, 0)
+        elapsed_us: cython.long = max((end_ns - start_ns) // 1000 - quick, 0)
         self._count(command, 1, elapsed_us)
         if elapsed_us >= self.notable_us:
             self.note_slow(client, command, request.words(), elapsed_us)
@@ -241,3 +253,46 @@ class CommandClock(Stopwatch):
         if spike_ms and elapsed_us >= spike_ms * 1000:
             event = b"fast-command" if command.flags & FAST else b"command"
             instance.feature(LatencyMonitor).sample(event, elapsed_us // 1000, instance.now_ms)
+
+
+@cython.cclass
+class Answering:
+    """Answers the requests of one instance."""
+
+    def __init__(self, instance: Instance, clock: CommandClock) -> None:
+        self._instance = instance
+        self._clock = clock
+
+    def answer(self, client: Client, reply: bytes, position: cython.Py_ssize_t) -> None:
+        """Insert a reply before the messages that its own command sent to the client.
+
+        CLIENT REPLY OFF drops replies; SKIP drops the one after its own. A replica gets none.
+        """
+        if client.gates & _PRIMARY and reply.startswith(b"-"):
+            note_error_for_primary(client, reply)
+        if client.gates & _REPLICA:
+            if reply:
+                refuse_reply_to_replica(client, reply)
+        elif not client.gates & _SILENT:
+            client.output.insert(position, reply)
+        elif client.reply_mode == b"SKIP_NEXT":
+            client.reply_mode = b"SKIP"
+            client.output.insert(position, reply)
+        elif client.reply_mode == b"SKIP":
+            client.reply_mode = b"ON"
+            client.gates &= ~GATE_SILENT
+
+    def reject(self, client: Client, command: Command | None, error: ReplyError) -> None:
+        """Answer an error to a request that does not run; an open transaction will abort."""
+        stats = self._instance.stats
+        stats.count_error(error.code)
+        if command is not None:
+            stats.of(command).rejected_calls += 1
+        if command is not None and command.fullname == b"exec":
+            error = exec_refused(client, error)
+        elif client.gates & GATE_MULTI:
+            client.feature(Transaction).is_refused = True
+        else:
+            client.is_asking = False
+        self.answer(client, error.wire, len(client.output))
+        self._clock.mark()

@@ -5,20 +5,18 @@ from commands.core.instance cimport Instance
 from commands.core.propagation cimport Propagation
 from commands.core.registry cimport Command, Runner
 from protocol.request cimport Cutter, Request
-from server.requests.admission cimport Admission
-from server.requests.answering cimport Answering
-from server.requests.command_clock cimport CommandClock
-from server.requests.memory_limit cimport MemoryLimit
-from server.requests.client_queues cimport ClientQueues
+from server.requests.admission cimport Admission, MemoryLimit
+from server.requests.command_clock cimport Answering, CommandClock
+from server.requests.waiters cimport ClientQueues
 from storage.append_only.request_writer cimport RequestWriter
 
 
-cdef long long _ON_DATA
+cdef long _ON_DATA
 cdef int _READY
 cdef long _MULTI
 cdef long _RESTRICTED
 cdef long _TRACKING
-cdef long long _WRITE
+cdef long _WRITE
 
 
 cdef class Dispatcher(Runner):
@@ -46,7 +44,7 @@ cdef class Dispatcher(Runner):
     cdef Py_ssize_t _least_words
     cdef Py_ssize_t _most_words
 
-    cpdef start_input(self, long long now_ms)
+    cpdef start_input(self, long now_ms)
     cpdef bint execute(self, Client client, Request request)
     cpdef object run(self, Client client, Command command, Request request)
     cdef _tell_others(

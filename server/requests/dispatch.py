@@ -3,7 +3,7 @@
 The steps of one request:
   execute      lookup and arity; serves ready keys first, unless the command declares that this can
                wait (`defers_ready_keys`)
-  memory_limit evicts keys while more memory is in use than `maxmemory` (memory_limit.py)
+  memory_limit evicts keys while more memory is in use than `maxmemory` (admission.py)
   admission    authentication, MULTI, CLIENT PAUSE and other gates (admission.py)
   account      the handler, monitors
   clock        its statistics, slow log (command_clock.py)
@@ -60,26 +60,23 @@ from protocol.errors import ReplyError
 from protocol.request import Cutter, Request
 from protocol.requests import Argv
 from server.clock import Clock
-from server.requests.admission import Admission
-from server.requests.answering import Answering
+from server.requests.admission import Admission, MemoryLimit
 from server.requests.client_limit import ClientLimit
-from server.requests.client_queues import ClientQueues
-from server.requests.command_clock import CommandClock
-from server.requests.memory_limit import MemoryLimit
+from server.requests.command_clock import Answering, CommandClock
 from server.requests.script_runs import ScriptRuns
-from server.requests.waiters import Waiters
+from server.requests.waiters import ClientQueues, Waiters
 from storage.append_only.request_writer import RequestWriter
 from storage.nodes.listpack_node import DamagedNode
 
 _HTTP_WORDS = {b"post", b"host:"}
 
 # Commands with one of these do not look at statistics.
-_ON_DATA: cython.longlong = READONLY | WRITE | MAY_REPLICATE
+_ON_DATA: cython.long = READONLY | WRITE | MAY_REPLICATE
 _MULTI: cython.long = GATE_MULTI
 _READY: cython.int = ClientState.READY
 _RESTRICTED: cython.long = GATE_RESTRICTED
 _TRACKING: cython.long = GATE_TRACKING
-_WRITE: cython.longlong = WRITE
+_WRITE: cython.long = WRITE
 INTERNAL_ERROR = b"-ERR internal error, see the server's log\r\n"
 
 
@@ -131,7 +128,7 @@ class Dispatcher(Runner):
         self.start_input(self._readings.now_ms())
         self.instance.monotonic_ms = self._readings.monotonic_ms()
 
-    def start_input(self, now_ms: cython.longlong) -> None:
+    def start_input(self, now_ms: cython.long) -> None:
         """`start_batch` for bytes from a client, which runs for each read: the settings are those
         of the last command that may change one, or of the last timer tick."""
         self.instance.now_ms = now_ms
@@ -306,8 +303,8 @@ class Dispatcher(Runner):
             and not command.flags & _ON_DATA
         ):
             clock.count_quick()  # it may look at statistics
-        start_ns: cython.longlong = clock.mark_ns
-        quick: cython.longlong = clock.quick_count
+        start_ns: cython.long = clock.mark_ns
+        quick: cython.long = clock.quick_count
         dirty = instance.dirty
         propagation.depth += 1
         reply: Reply

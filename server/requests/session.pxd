@@ -6,7 +6,7 @@ from commands.core.stats cimport Stats
 from protocol.request cimport Request
 from protocol.requests cimport RequestReader
 from server.requests.dispatch cimport Dispatcher
-from server.requests.client_queues cimport ClientQueues
+from server.requests.waiters cimport ClientQueues
 from server.requests.command_clock cimport CommandClock
 
 
@@ -27,7 +27,7 @@ cdef class Session:
     cdef public RequestReader reader
     cdef public Py_ssize_t burst_bytes
     cdef Py_ssize_t _refused
-    cdef long long _refused_since_ms
+    cdef long _refused_since_ms
     cdef bint _is_behind
     cdef bint _holds
 

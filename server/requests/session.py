@@ -103,7 +103,7 @@ class Session:
     def _run_as_stranger(self, request: Request | None) -> None:
         clock: CommandClock = self.dispatcher.clock
         clock.limit_slice_of_stranger()
-        start_ns: cython.longlong = clock.mark_ns
+        start_ns: cython.long = clock.mark_ns
         self._run(request)
         clock.end_slice_of_stranger(start_ns)
 
@@ -178,7 +178,7 @@ class Session:
     @cython.cfunc
     def _is_refused_too_often(self) -> bool:
         """Count a request that has not logged the client in."""
-        monotonic_ms: cython.longlong = self.client.instance.monotonic_ms
+        monotonic_ms: cython.long = self.client.instance.monotonic_ms
         if monotonic_ms - self._refused_since_ms >= _REFUSED_WITHIN_MS:
             self._refused, self._refused_since_ms = 0, monotonic_ms
         self._refused += 1

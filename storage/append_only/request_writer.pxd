@@ -1,8 +1,5 @@
 # The C types of storage/append_only/request_writer.py.
 
-from libc.string cimport memcpy, memmove
-from protocol.python_api cimport PyByteArray_AS_STRING, PyBytes_AS_STRING, PyBytes_FromStringAndSize
-
 from storage.redis_format.listpack_elements cimport digits_of, put_decimal
 from storage.entries.id_number cimport entry_id_t, id_ms, id_seq
 
@@ -15,19 +12,32 @@ cdef int _MINUS
 cdef int _CR
 cdef int _LF
 
-cdef inline void put_bytes(bytearray buffer, Py_ssize_t at, bytes text) noexcept:
-    """Write bytes, for which there is room."""
-    memcpy(PyByteArray_AS_STRING(buffer) + at, PyBytes_AS_STRING(text), len(text))
 
-cdef inline bytes bytes_of(bytearray buffer, Py_ssize_t place, Py_ssize_t size):
-    """A part of a buffer."""
-    return PyBytes_FromStringAndSize(PyByteArray_AS_STRING(buffer) + place, size)
+cdef extern from *:
+    """
+    #include <string.h>
 
-cdef inline void move_bytes(
-    bytearray buffer, Py_ssize_t start, Py_ssize_t to, Py_ssize_t size
-) noexcept:
-    """Move bytes, for which there is room."""
-    memmove(PyByteArray_AS_STRING(buffer) + to, PyByteArray_AS_STRING(buffer) + start, size)
+    /* Bytes within a buffer, which has room for them. */
+    static inline void rillway_write_bytes(PyObject* buffer, Py_ssize_t at, PyObject* text) {
+        memcpy(PyByteArray_AS_STRING(buffer) + at, PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text));
+    }
+
+    static inline PyObject* rillway_bytes_of(PyObject* buffer, Py_ssize_t place, Py_ssize_t size) {
+        return PyBytes_FromStringAndSize(PyByteArray_AS_STRING(buffer) + place, size);
+    }
+
+    static inline void rillway_shift_bytes(
+        PyObject* buffer, Py_ssize_t start, Py_ssize_t to, Py_ssize_t size
+    ) {
+        char* text = PyByteArray_AS_STRING(buffer);
+        memmove(text + to, text + start, size);
+    }
+    """
+    void put_bytes "rillway_write_bytes"(bytearray buffer, Py_ssize_t at, bytes text) noexcept
+    bytes bytes_of "rillway_bytes_of"(bytearray buffer, Py_ssize_t place, Py_ssize_t size)
+    void move_bytes "rillway_shift_bytes"(
+        bytearray buffer, Py_ssize_t start, Py_ssize_t to, Py_ssize_t size
+    ) noexcept
 
 
 cdef class RequestWriter:

@@ -33,7 +33,7 @@ cdef class EntryReader:
 cdef EntryReader _READER
 cdef bytes _ENTRY_START
 cdef bytes _CRLF
-cdef long long _OWN_BYTES
+cdef long _OWN_BYTES
 
 
 cdef class Frame:
@@ -41,7 +41,7 @@ cdef class Frame:
     cdef readonly list names
     cdef list _names
     cdef bytes _count
-    cdef long long _memory_bytes
+    cdef long _memory_bytes
 
     cpdef Py_ssize_t strip(
         self, object first_id, bytearray text, Py_ssize_t size, bytearray room
@@ -49,7 +49,7 @@ cdef class Frame:
     cdef Py_ssize_t _put_values(
         self, bytearray text, EntryReader reader, unsigned char* out, Py_ssize_t end
     ) noexcept
-    cpdef long long memory_bytes(self)
+    cpdef long memory_bytes(self)
     cpdef bytes build(self, object first_id, bytes stripped, Py_ssize_t count, Py_ssize_t size)
 
 

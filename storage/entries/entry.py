@@ -338,7 +338,7 @@ class Frame:
     def memory_bytes(self) -> int:
         """The memory in bytes."""
         if not self._memory_bytes:
-            size: cython.longlong = _OWN_BYTES + bytes_object_bytes(len(self._count))
+            size: cython.long = _OWN_BYTES + bytes_object_bytes(len(self._count))
             name: bytes
             for names in (self.names, self._names):
                 size += list_bytes(names)
@@ -348,7 +348,7 @@ class Frame:
         return self._memory_bytes
 
 
-_OWN_BYTES: cython.longlong = instance_bytes(Frame)
+_OWN_BYTES: cython.long = instance_bytes(Frame)
 
 
 @cython.cclass
@@ -462,6 +462,13 @@ class FieldRow:
 
 def _are_in(columns: list[int], spans: list[tuple[int, int]]) -> bool:
     """Return True if all columns are in these spans, which are (start, length)."""
-    return all(
-        any(start <= column < start + length for start, length in spans) for column in columns
-    )
+    column: cython.Py_ssize_t
+    start: cython.Py_ssize_t
+    length: cython.Py_ssize_t
+    for column in columns:
+        for start, length in spans:
+            if start <= column < start + length:
+                break
+        else:
+            return False
+    return True

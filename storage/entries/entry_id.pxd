@@ -46,7 +46,7 @@ cdef inline unsigned long long* pointer_to(object numbers) noexcept:
 cdef unsigned long long* numbers_of(object numbers) noexcept
 
 
-cdef long long _COLUMNS_BYTES
+cdef long _COLUMNS_BYTES
 
 
 cdef class NodeIDs:
@@ -56,7 +56,7 @@ cdef class NodeIDs:
     cpdef Py_ssize_t place(self, entry_id_t key, entry_id_t entry_id) except -1
     cpdef add_to(self, EntryIDs ids, entry_id_t key, Py_ssize_t low, Py_ssize_t high)
     cpdef list between(self, entry_id_t key, Py_ssize_t low, Py_ssize_t high)
-    cpdef long long memory_bytes(self)
+    cpdef long memory_bytes(self)
 
 
 cdef class IDProgression(NodeIDs):
@@ -74,7 +74,7 @@ cdef class IDColumns(NodeIDs):
     cdef object _seq
 
 
-cpdef long long column_bytes(object numbers)
+cpdef long column_bytes(object numbers)
 cdef bint _is_run(
     unsigned long long* numbers, Py_ssize_t first, Py_ssize_t count, unsigned long long step
 )

@@ -401,17 +401,17 @@ class IDColumns(NodeIDs):
 
     def memory_bytes(self) -> int:
         """Return the memory in bytes, without columns of equal numbers, which nodes share."""
-        size: cython.longlong = _COLUMNS_BYTES
+        size: cython.long = _COLUMNS_BYTES
         for numbers in (self._ms, self._seq):
             if not is_uniform(numbers):
                 size += column_bytes(numbers)
         return size
 
 
-_COLUMNS_BYTES: cython.longlong = instance_bytes(IDColumns)
+_COLUMNS_BYTES: cython.long = instance_bytes(IDColumns)
 
 
-def column_bytes(numbers: Column) -> cython.longlong:
+def column_bytes(numbers: Column) -> cython.long:
     """The memory of a column in bytes."""
     if type(numbers) is bytes:
         return bytes_object_bytes(len(numbers))

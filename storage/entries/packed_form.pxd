@@ -15,5 +15,5 @@ cdef bytes _pack_numbers(
     bytes end,
 )
 
-cdef long long _SHAPE_BYTES
-cdef long long _names_bytes(list[bytes] names)
+cdef long _SHAPE_BYTES
+cdef long _names_bytes(list[bytes] names)

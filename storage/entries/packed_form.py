@@ -572,13 +572,13 @@ class Shape:
         return self.template % tuple(arguments)
 
 
-_SHAPE_BYTES: cython.longlong = instance_bytes(Shape)
+_SHAPE_BYTES: cython.long = instance_bytes(Shape)
 
 
 @cython.cfunc
-def _names_bytes(names: list[bytes]) -> cython.longlong:
+def _names_bytes(names: list[bytes]) -> cython.long:
     """The memory of a list of names."""
-    size: cython.longlong = list_bytes(names)
+    size: cython.long = list_bytes(names)
     name: bytes
     for name in names:
         size += bytes_object_bytes(len(name))

@@ -7,9 +7,9 @@ from storage.groups.pending_block cimport MemoryCounter
 
 cdef double _LISTED_BYTES
 cdef double _TIME_BYTES
-cdef long long _PART_BYTES
-cdef long long _OWN_BYTES
-cdef long long _ITERATORS_BYTES
+cdef long _PART_BYTES
+cdef long _OWN_BYTES
+cdef long _ITERATORS_BYTES
 
 
 cdef class ClaimOrder:
@@ -22,7 +22,7 @@ cdef class ClaimOrder:
     cdef public Py_ssize_t _listed
     cdef Py_ssize_t _items
     cdef MemoryCounter _counter
-    cdef long long _counted_bytes
+    cdef long _counted_bytes
     cdef object _sweep
     cdef object _credit
     cdef object _released
@@ -30,10 +30,10 @@ cdef class ClaimOrder:
     cdef public object releases
     cdef public entry_id_t _line_start
     cdef public entry_id_t _line_end
-    cdef public long long _line_ms
-    cdef readonly long long lines
+    cdef public long _line_ms
+    cdef readonly long lines
 
     cdef _begin_line(self)
-    cpdef bint join_line(self, long long delivery_ms, entry_id_t first, entry_id_t last) except -1
+    cpdef bint join_line(self, long delivery_ms, entry_id_t first, entry_id_t last) except -1
     cpdef tidy(self, Py_ssize_t changes)
     cdef _settle(self)

@@ -69,7 +69,7 @@ _ID_BYTES = allocated_bytes(1 << 100)
 _PLACE_BYTES = 8 + 8 / 16
 _LISTED_BYTES: cython.double = _ID_BYTES + _PLACE_BYTES
 _TIME_BYTES: cython.double = COMPUTED_INT_BYTES + _PLACE_BYTES
-_PART_BYTES: cython.longlong = allocated_bytes([])
+_PART_BYTES: cython.long = allocated_bytes([])
 
 
 @cython.cclass
@@ -143,7 +143,7 @@ class ClaimOrder:
         self._line_ms = 0  # when the last of the line was delivered
         self.lines += 1
 
-    def join_line(self, delivery_ms: cython.longlong, first: EntryID, last: EntryID) -> bool:
+    def join_line(self, delivery_ms: cython.long, first: EntryID, last: EntryID) -> bool:
         """Add entries that become pending, from `first` to `last`, to the end of the line.
 
         False if that is not their place in the order; then they must become strays.
@@ -459,7 +459,7 @@ class ClaimOrder:
     @cython.cfunc
     def _settle(self) -> None:
         """Bring the counter up to date."""
-        size: cython.longlong = _OWN_BYTES + self.releases.memory_bytes()
+        size: cython.long = _OWN_BYTES + self.releases.memory_bytes()
         size += self._parts.memory_bytes() + self._released.memory_bytes()
         size += len(self._parts) * _PART_BYTES
         listed: cython.double = self._listed * _LISTED_BYTES
@@ -470,8 +470,8 @@ class ClaimOrder:
 
 
 # With the iterators of the sweep and of the numbers.
-_ITERATORS_BYTES: cython.longlong = allocated_bytes(iter(())) + allocated_bytes(count())
-_OWN_BYTES: cython.longlong = instance_bytes(ClaimOrder) + _ITERATORS_BYTES
+_ITERATORS_BYTES: cython.long = allocated_bytes(iter(())) + allocated_bytes(count())
+_OWN_BYTES: cython.long = instance_bytes(ClaimOrder) + _ITERATORS_BYTES
 
 
 def _runs(key: int, part: list[int]) -> Iterator[tuple[int, int, list[EntryID]]]:

@@ -50,8 +50,8 @@ if not cython.compiled:
     from storage.memory import bytes_object_bytes, dict_bytes
 
 # Times in IDs: from September 2001 until an hour ahead of the clock.
-_FIRST_TIME_MS: cython.longlong = 10**12
-_AHEAD_MS: cython.longlong = 3_600_000
+_FIRST_TIME_MS: cython.long = 10**12
+_AHEAD_MS: cython.long = 3_600_000
 # The bucket of all that waited longer than 2**19 ms.
 _LAST: cython.int = 20
 
@@ -74,20 +74,18 @@ class DeliveryLatency:
         self._counts: array[int] = array("Q", bytes(8 * (len(BOUNDS_MS) + 1)))
         self.total_ms = 0  # what all entries together have waited
 
-    def observe(self, ids: EntryIDs, now_ms: cython.longlong) -> None:
+    def observe(self, ids: EntryIDs, now_ms: cython.long) -> None:
         """Count the delivery of entries, whose IDs ascend, at `now_ms` (Unix ms)."""
         count: cython.Py_ssize_t = ids.count
         if count and not self._observe_alike(ids, count, now_ms):
             self._observe_each(ids, count, now_ms)
 
-    def _observe_alike(
-        self, ids: EntryIDs, count: cython.Py_ssize_t, now_ms: cython.longlong
-    ) -> bool:
+    def _observe_alike(self, ids: EntryIDs, count: cython.Py_ssize_t, now_ms: cython.long) -> bool:
         """Count entries that are all in one bucket, as those of a request mostly are."""
         numbers: cython.p_ulonglong = numbers_of(ids._numbers)
         counts: cython.p_ulonglong = numbers_of(self._counts)
-        first_ms: cython.longlong = numbers[0]
-        last_ms: cython.longlong = numbers[2 * count - 2]
+        first_ms: cython.long = numbers[0]
+        last_ms: cython.long = numbers[2 * count - 2]
         if not _FIRST_TIME_MS <= first_ms <= last_ms <= now_ms:
             return False
         bucket: cython.int = _bucket(now_ms - last_ms)
@@ -101,14 +99,12 @@ class DeliveryLatency:
         self.total_ms += count * now_ms - added_ms
         return True
 
-    def _observe_each(
-        self, ids: EntryIDs, count: cython.Py_ssize_t, now_ms: cython.longlong
-    ) -> None:
+    def _observe_each(self, ids: EntryIDs, count: cython.Py_ssize_t, now_ms: cython.long) -> None:
         numbers: cython.p_ulonglong = numbers_of(ids._numbers)
         counts: cython.p_ulonglong = numbers_of(self._counts)
         place: cython.Py_ssize_t
-        added_ms: cython.longlong
-        waited_ms: cython.longlong
+        added_ms: cython.long
+        waited_ms: cython.long
         bucket: cython.int = _LAST
         for place in range(count):
             added_ms = numbers[2 * place]  # compiled, more than 63 bits are negative
@@ -125,7 +121,7 @@ class DeliveryLatency:
         return list(accumulate(self._counts))
 
 
-def _bucket(waited_ms: cython.longlong) -> cython.int:
+def _bucket(waited_ms: cython.long) -> cython.int:
     """The first bucket whose bound is not exceeded."""
     bucket: cython.int = 0
     while bucket < _LAST and waited_ms > 1 << bucket:
@@ -224,7 +220,7 @@ class Group:
 
     @cython.cfunc
     def _count_consumers(self) -> None:
-        size: cython.longlong = dict_bytes(self.consumers)
+        size: cython.long = dict_bytes(self.consumers)
         self.counter.add(size - self._consumers_bytes)
         self._consumers_bytes = size
 
@@ -288,7 +284,7 @@ class Group:
 
     # -- pending entries -----------------------------------------------------------------------
 
-    def deliver(self, consumer: Consumer, ids: EntryIDs, now_ms: cython.longlong) -> None:
+    def deliver(self, consumer: Consumer, ids: EntryIDs, now_ms: cython.long) -> None:
         """Record the delivery of the entries `ids` (ascending) to `consumer`.
 
         An ID may be pending already, if the group was set back (XGROUP SETID). It then changes its
@@ -628,10 +624,10 @@ class Group:
         return self.counter.total_bytes
 
 
-_OWN_BYTES: cython.longlong = (
+_OWN_BYTES: cython.long = (
     sum(map(instance_bytes, (Group, MemoryCounter, PendingList, PendingBlocks))) + _LISTS_BYTES
 )
-_CONSUMER_BYTES: cython.longlong = instance_bytes(Consumer)
+_CONSUMER_BYTES: cython.long = instance_bytes(Consumer)
 
 
 class References(Enum):

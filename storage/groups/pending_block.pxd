@@ -7,17 +7,17 @@ from storage.memory cimport array_bytes, dict_bytes, list_bytes
 
 
 cdef class MemoryCounter:
-    cdef readonly long long total_bytes
+    cdef readonly long total_bytes
     cdef MemoryCounter _whole
 
-    cpdef add(self, long long number)
+    cpdef add(self, long number)
     cpdef join(self, MemoryCounter whole)
     cpdef leave(self)
 
 
-cdef long long _OWN_BYTES
-cdef long long _SHARE_BYTES
-cdef long long _LARGE_COUNT_BYTES
+cdef long _OWN_BYTES
+cdef long _SHARE_BYTES
+cdef long _LARGE_COUNT_BYTES
 
 
 cdef Py_ssize_t ROW_WORDS
@@ -35,11 +35,11 @@ cdef class Owner:
     cdef public object name
     cdef public Py_ssize_t pending_count
     cdef public object pending_blocks
-    cdef long long _counted_bytes
+    cdef long _counted_bytes
 
     cpdef settle(self, MemoryCounter counter)
     cpdef leave(self, MemoryCounter counter)
-    cdef _count(self, MemoryCounter counter, long long size_bytes)
+    cdef _count(self, MemoryCounter counter, long size_bytes)
 
 
 cdef class PendingEntries:
@@ -60,8 +60,8 @@ cdef class Block:
     cdef public dict large_counts
     cdef public dict shares
     cdef readonly MemoryCounter counter
-    cdef long long _counted_bytes
-    cdef long long _tables_bytes
+    cdef long _counted_bytes
+    cdef long _tables_bytes
 
     cpdef leave(self)
     cdef _measure_tables(self)
@@ -93,7 +93,7 @@ cdef class Block:
     cdef Share _open_share(self, Owner owner)
     cpdef unshare(self, Owner owner, Py_ssize_t number)
     cpdef unshare_each(self, Py_ssize_t start, Py_ssize_t end)
-    cpdef long long memory_bytes(self)
+    cpdef long memory_bytes(self)
 
 
 cdef unsigned long long* _numbers(Block block)

@@ -51,7 +51,7 @@ class MemoryCounter:
         self.total_bytes = 0
         self._whole: MemoryCounter | None = None
 
-    def add(self, number: cython.longlong) -> None:
+    def add(self, number: cython.long) -> None:
         """Add a number of bytes, which may be negative, here and to the whole."""
         self.total_bytes += number
         if self._whole is not None:
@@ -112,7 +112,7 @@ class Owner:
         self._count(counter, 0)
 
     @cython.cfunc
-    def _count(self, counter: MemoryCounter, size_bytes: cython.longlong) -> None:
+    def _count(self, counter: MemoryCounter, size_bytes: cython.long) -> None:
         if size_bytes != self._counted_bytes:
             counter.add(size_bytes - self._counted_bytes)
             self._counted_bytes = size_bytes
@@ -170,7 +170,7 @@ class Share:
 
     __slots__ = ("count", "slot")
 
-    def __init__(self, slot: cython.longlong) -> None:
+    def __init__(self, slot: cython.long) -> None:
         self.slot = slot
         self.count = 0
 
@@ -664,7 +664,7 @@ class Block:
     @cython.cfunc
     def _measure_tables(self) -> None:
         """Bring the counter up to date, after a table has changed."""
-        size: cython.longlong = _OWN_BYTES + list_bytes(self.owners) + dict_bytes(self.shares)
+        size: cython.long = _OWN_BYTES + list_bytes(self.owners) + dict_bytes(self.shares)
         size += len(self.shares) * _SHARE_BYTES
         size += dict_bytes(self.large_counts) + len(self.large_counts) * _LARGE_COUNT_BYTES
         self._tables_bytes = size
@@ -673,15 +673,15 @@ class Block:
     @cython.cfunc
     def _settle(self) -> None:
         """Bring the counter up to date, after the memory of the rows may have changed."""
-        size: cython.longlong = self._tables_bytes + array_bytes(self.words)
+        size: cython.long = self._tables_bytes + array_bytes(self.words)
         if size != self._counted_bytes:
             self.counter.add(size - self._counted_bytes)
             self._counted_bytes = size
 
 
-_OWN_BYTES: cython.longlong = instance_bytes(Block)
-_SHARE_BYTES: cython.longlong = instance_bytes(Share)
-_LARGE_COUNT_BYTES: cython.longlong = allocated_bytes(1 << 127) + allocated_bytes(LARGE_COUNT)
+_OWN_BYTES: cython.long = instance_bytes(Block)
+_SHARE_BYTES: cython.long = instance_bytes(Share)
+_LARGE_COUNT_BYTES: cython.long = allocated_bytes(1 << 127) + allocated_bytes(LARGE_COUNT)
 
 
 @cython.cfunc

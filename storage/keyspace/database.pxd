@@ -6,14 +6,14 @@ from storage.types.value cimport Value
 
 
 cdef class MemoryCount:
-    cdef public long long bytes
+    cdef public long bytes
     cdef readonly list _noted
 
     cpdef note(self, Value value)
     cpdef settle(self)
-    cpdef add(self, Value value, long long key_bytes)
+    cpdef add(self, Value value, long key_bytes)
     cpdef exchange(self, Value old, Value new)
-    cpdef subtract(self, Value value, long long key_bytes)
+    cpdef subtract(self, Value value, long key_bytes)
     cdef _forget(self, Value value)
     cdef _drop(self, Value value)
     cdef _settle_older(self, Py_ssize_t recent)
@@ -27,14 +27,14 @@ cdef class Database:
     cdef public object _cache
     cdef public object _free
     cdef public OrderedIndex _order
-    cdef public long long _next_serial
+    cdef public long _next_serial
     cdef public object _deadlines
     cdef public object _field_deadlines
     cdef public list _walks
     cdef public OrderedIndex streams
     cdef public object slots
     cdef public MemoryCount memory
-    cdef public long long _tables_bytes
+    cdef public long _tables_bytes
     cdef public Py_ssize_t _measured_keys
     cdef public object _recounted
 
@@ -43,6 +43,6 @@ cdef class Database:
     cpdef Value remove(self, bytes key)
     cpdef Value take(self, bytes key)
     cpdef bint persist(self, bytes key)
-    cpdef bint is_expired(self, bytes key, long long now_ms)
+    cpdef bint is_expired(self, bytes key, long now_ms)
     cpdef watch_fields(self, bytes key)
-    cpdef long long memory_bytes(self)
+    cpdef long memory_bytes(self)

@@ -60,7 +60,7 @@ MOST_NOTED = 16384
 RECENT = 64
 _MOST_NOTED: cython.Py_ssize_t = MOST_NOTED
 _RECENT: cython.Py_ssize_t = RECENT
-_UNCOUNTED: cython.longlong = UNCOUNTED
+_UNCOUNTED: cython.long = UNCOUNTED
 
 
 @cython.cclass
@@ -87,12 +87,12 @@ class MemoryCount:
         for value in self._noted:
             value.has_changed = False
             if value.counted_bytes != _UNCOUNTED:
-                size_bytes: cython.longlong = value.memory_bytes()
+                size_bytes: cython.long = value.memory_bytes()
                 self.bytes += size_bytes - value.counted_bytes
                 value.counted_bytes = size_bytes
         self._noted.clear()
 
-    def add(self, value: Value, key_bytes: cython.longlong) -> None:
+    def add(self, value: Value, key_bytes: cython.long) -> None:
         """A value is stored at a new key of that size."""
         value.counted_bytes = 0
         self.bytes += key_bytes
@@ -105,7 +105,7 @@ class MemoryCount:
             new.counted_bytes = 0
         self.note(new)
 
-    def subtract(self, value: Value, key_bytes: cython.longlong) -> None:
+    def subtract(self, value: Value, key_bytes: cython.long) -> None:
         """A value and its key of that size are removed."""
         self._forget(value)
         self.bytes -= key_bytes
@@ -525,7 +525,7 @@ class Database:
         self._deadlines.pop(when_ms << 64 | self.values[key].serial)
         return True
 
-    def is_expired(self, key: bytes, now_ms: cython.longlong) -> bool:
+    def is_expired(self, key: bytes, now_ms: cython.long) -> bool:
         """Redis calls a key expired once its time is past, not in the millisecond itself."""
         when_ms = self.expires.get(key)
         return when_ms is not None and now_ms > when_ms

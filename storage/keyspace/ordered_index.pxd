@@ -1,6 +1,5 @@
 # The C types of storage/keyspace/ordered_index.py.
 
-from protocol.python_api cimport PyDict_Next, PyObject
 from storage.memory cimport dict_bytes, int_object_bytes, list_bytes, set_bytes
 
 
@@ -10,7 +9,7 @@ cdef class Chance:
     cpdef Py_ssize_t below(self, Py_ssize_t limit)
 
 
-cdef long long _OWN_BYTES
+cdef long _OWN_BYTES
 
 
 cdef class OrderedIndex:
@@ -18,7 +17,7 @@ cdef class OrderedIndex:
     cdef public list _bounds
     cdef public set _unsorted
     cdef Py_ssize_t _length
-    cdef long long _full_bytes
+    cdef long _full_bytes
     cdef public object _top
     cdef public dict _recent
     cdef public object _recent_start
@@ -27,17 +26,21 @@ cdef class OrderedIndex:
     cpdef object get(self, object key)
     cpdef append(self, object key, object item)
     cpdef object pop(self, object key, object default=*)
-    cpdef long long memory_bytes(self)
+    cpdef long memory_bytes(self)
     cdef dict _find(self, object key)
     cdef dict _open_block(self, object bound)
     cpdef object random_item(self, Chance chance)
 
 
-cdef inline object item_in_slot(dict block, Py_ssize_t slot):
-    """The item in a slot of a dict, in the order of insertion; None in a free one."""
-    cdef PyObject* key
-    cdef PyObject* item
-    cdef Py_ssize_t position = slot
-    if PyDict_Next(block, &position, &key, &item) and position == slot + 1:
-        return <object> item
-    return None
+cdef extern from *:
+    """
+    /* The item in a slot of a dict, in the order of insertion; None in a free one. */
+    static inline PyObject* rillway_item_in_slot(PyObject* block, Py_ssize_t slot) {
+        PyObject *key, *item;
+        Py_ssize_t position = slot;
+        if (!PyDict_Next(block, &position, &key, &item) || position != slot + 1)
+            item = Py_None;
+        return Py_NewRef(item);
+    }
+    """
+    object item_in_slot "rillway_item_in_slot"(dict block, Py_ssize_t slot)

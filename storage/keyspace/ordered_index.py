@@ -129,7 +129,7 @@ class OrderedIndex:
         if key not in block:
             self._length += 1
             self._unsorted.add(self._recent_start)
-            former_bytes: cython.longlong = dict_bytes(block)
+            former_bytes: cython.long = dict_bytes(block)
             block[key] = item
             if block is not self._blocks[-1]:
                 self._full_bytes += dict_bytes(block) - former_bytes
@@ -280,7 +280,7 @@ class OrderedIndex:
         All keys count as the greatest one: ints of one magnitude take the same.
         """
         tail: dict[int, Any] = self._blocks[-1]
-        size: cython.longlong = _OWN_BYTES + list_bytes(self._blocks) + list_bytes(self._bounds)
+        size: cython.long = _OWN_BYTES + list_bytes(self._blocks) + list_bytes(self._bounds)
         size += self._full_bytes + dict_bytes(tail)
         size += set_bytes(self._unsorted) + self._length * int_object_bytes(self._top)
         return size
@@ -380,4 +380,4 @@ def _key_of(item: tuple[int, Any]) -> int:
     return item[0]
 
 
-_OWN_BYTES: cython.longlong = instance_bytes(OrderedIndex)
+_OWN_BYTES: cython.long = instance_bytes(OrderedIndex)

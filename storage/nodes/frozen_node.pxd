@@ -5,9 +5,9 @@ from storage.entries.entry_id cimport column_bytes, entry_id_t, EntryIDs, NodeID
 from storage.memory cimport bytearray_bytes, bytes_object_bytes
 
 
-cdef long long _OWN_BYTES
-cdef long long _LOSSES_BYTES
-cdef long long _ID_BYTES
+cdef long _OWN_BYTES
+cdef long _LOSSES_BYTES
+cdef long _ID_BYTES
 
 
 cdef class _Losses:
@@ -36,7 +36,7 @@ cdef class FrozenNode:
 
     cpdef bytearray alive(self)
     cpdef bytes copied_blob(self)
-    cpdef long long memory_bytes(self)
+    cpdef long memory_bytes(self)
     cdef Py_ssize_t _low(self, entry_id_t start) except -1
     cdef Py_ssize_t _high(self, Py_ssize_t low, object end, Py_ssize_t limit)
     cpdef Py_ssize_t _offset(self, Py_ssize_t place)

@@ -509,7 +509,7 @@ class FrozenNode:
 
     def memory_bytes(self) -> int:
         """The memory of the node in bytes, without what nodes share and what the cache has."""
-        size: cython.longlong = _OWN_BYTES + _ID_BYTES + bytes_object_bytes(blob_size(self))
+        size: cython.long = _OWN_BYTES + _ID_BYTES + bytes_object_bytes(blob_size(self))
         size += self.ids.memory_bytes()
         if self._lengths is not None:
             size += column_bytes(self._lengths)
@@ -523,9 +523,9 @@ class FrozenNode:
         return size
 
 
-_OWN_BYTES: cython.longlong = instance_bytes(FrozenNode)
-_LOSSES_BYTES: cython.longlong = instance_bytes(_Losses)
-_ID_BYTES: cython.longlong = int_object_bytes(MAX_ID)
+_OWN_BYTES: cython.long = instance_bytes(FrozenNode)
+_LOSSES_BYTES: cython.long = instance_bytes(_Losses)
+_ID_BYTES: cython.long = int_object_bytes(MAX_ID)
 
 
 @lru_cache(maxsize=128)

@@ -132,16 +132,16 @@ class NodeList:
     def memory_bytes(self) -> int:
         """The memory in bytes, that of the nodes included."""
         last: cython.Py_ssize_t = len(self._nodes) - 1
-        size: cython.longlong = _OWN_BYTES + list_bytes(self._keys) + list_bytes(self._nodes)
+        size: cython.long = _OWN_BYTES + list_bytes(self._keys) + list_bytes(self._nodes)
         size += self._counted_bytes
         return size + self._node_bytes(last) if last >= self._head else size
 
     @cython.cfunc
-    def _node_bytes(self, index: cython.Py_ssize_t) -> cython.longlong:
+    def _node_bytes(self, index: cython.Py_ssize_t) -> cython.long:
         """The memory of a node, with its shape and form, unless the node before has them, too."""
         node = self._nodes[index]
         before: AnyNode | None = self._nodes[index - 1] if index > self._head else None
-        size: cython.longlong
+        size: cython.long
         if isinstance(node, FrozenNode):
             frozen: FrozenNode = node
             size = frozen.memory_bytes()
@@ -158,9 +158,9 @@ class NodeList:
         return size
 
     @cython.cfunc
-    def _span_bytes(self, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.longlong:
+    def _span_bytes(self, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.long:
         """The memory of the nodes at [start, end), as far as they are there, without the last."""
-        total: cython.longlong = 0
+        total: cython.long = 0
         index: cython.Py_ssize_t
         for index in range(max(start, self._head), min(end, len(self._nodes) - 1)):
             total += self._node_bytes(index)
@@ -169,11 +169,11 @@ class NodeList:
     @cython.cfunc
     def _put(self, index: cython.Py_ssize_t, node: Node | ListpackNode) -> None:
         """Put a node in the place of another."""
-        former_bytes: cython.longlong = self._span_bytes(index, index + 2)
+        former_bytes: cython.long = self._span_bytes(index, index + 2)
         self._nodes[index] = node
         self._counted_bytes += self._span_bytes(index, index + 2) - former_bytes
 
-    def note_change(self, node: Node, former_bytes: cython.longlong) -> None:
+    def note_change(self, node: Node, former_bytes: cython.long) -> None:
         """Note that a node was modified, which took `former_bytes` before."""
         if node is not self._nodes[-1]:
             self._counted_bytes += node.memory_bytes() - former_bytes
@@ -509,7 +509,7 @@ class NodeList:
             return self.drop_first(count)
         removed_data = RemovedData()
         start, end = self._head + place, self._head + place + count
-        former_bytes: cython.longlong = self._span_bytes(start - 1, end + 1)
+        former_bytes: cython.long = self._span_bytes(start - 1, end + 1)
         removed_data.add(self._nodes[start:end], NODE_ITEMS)
         del self._keys[start:end], self._nodes[start:end]
         self._counted_bytes += self._span_bytes(start - 1, start + 1) - former_bytes
@@ -525,7 +525,7 @@ class NodeList:
         return bisect_right(self._keys, entry_id, self._head) - 1
 
 
-_OWN_BYTES: cython.longlong = instance_bytes(NodeList)
+_OWN_BYTES: cython.long = instance_bytes(NodeList)
 
 
 def _unpacked_bytes(node: AnyNode) -> cython.Py_ssize_t:

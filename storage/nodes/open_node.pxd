@@ -10,7 +10,7 @@ from storage.redis_format.listpack_elements cimport FieldSizes, int64_bytes
 
 
 cdef Py_ssize_t _ENTRY_HEADER_BYTES
-cdef long long _BUFFER_BYTES
+cdef long _BUFFER_BYTES
 
 cdef inline void put_entry(
     bytearray text, Py_ssize_t at, bytes id_bulk, bytes header, bytes fields
@@ -70,14 +70,14 @@ cdef class EntryBuffer:
         self, Py_ssize_t low, Py_ssize_t high, Py_ssize_t place, Py_ssize_t to
     )
     cdef _shrink(self)
-    cpdef long long memory_bytes(self)
+    cpdef long memory_bytes(self)
 
 
 cdef FieldSizes _SIZES
 cdef Py_ssize_t _MAX_NODE_BYTES
 cdef Py_ssize_t _FLAGS_BYTES
-cdef long long _NODE_BYTES
-cdef long long _ID_BYTES
+cdef long _NODE_BYTES
+cdef long _ID_BYTES
 
 
 cdef class OpenNode:
@@ -104,7 +104,7 @@ cdef class OpenNode:
     )
     cdef Py_ssize_t _id_bytes(self, unsigned long long ms, unsigned long long seq)
     cdef Py_ssize_t _size(self)
-    cpdef long long memory_bytes(self)
+    cpdef long memory_bytes(self)
     cpdef tuple select(self, object start, object end, Py_ssize_t limit)
     cpdef list read_from(self, EntryIDs ids, object start, Py_ssize_t limit)
     cpdef add_ids_to(self, EntryIDs ids, object start, object end, Py_ssize_t limit)

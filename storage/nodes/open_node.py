@@ -423,11 +423,11 @@ class EntryBuffer:
 
     def memory_bytes(self) -> int:
         """The memory in bytes."""
-        size: cython.longlong = _BUFFER_BYTES + bytearray_bytes(self._text)
+        size: cython.long = _BUFFER_BYTES + bytearray_bytes(self._text)
         return size + array_bytes(self._ms) + array_bytes(self._seqs) + array_bytes(self._ends)
 
 
-_BUFFER_BYTES: cython.longlong = instance_bytes(EntryBuffer)
+_BUFFER_BYTES: cython.long = instance_bytes(EntryBuffer)
 
 
 # Redis's largest node, whatever the configuration says (Redis 7.4).
@@ -558,8 +558,8 @@ class OpenNode:
         """Return the size of an ID: two differences to the key, which may wrap around."""
         if not cython.compiled:
             return integer_bytes(ms - self._key_ms) + integer_bytes(seq - self._key_seq)
-        ms_difference: cython.longlong = cython.cast(cython.longlong, ms - self._key_ms)
-        seq_difference: cython.longlong = cython.cast(cython.longlong, seq - self._key_seq)
+        ms_difference: cython.long = cython.cast(cython.long, ms - self._key_ms)
+        seq_difference: cython.long = cython.cast(cython.long, seq - self._key_seq)
         return int64_bytes(ms_difference) + int64_bytes(seq_difference)
 
     @cython.cfunc
@@ -728,9 +728,9 @@ class OpenNode:
 
     def memory_bytes(self) -> int:
         """The memory of the node in bytes, without its shape, which nodes share."""
-        ids: cython.longlong = 1 if self.lost_end is self.key else 2
+        ids: cython.long = 1 if self.lost_end is self.key else 2
         return _NODE_BYTES + ids * _ID_BYTES + self._buffer.memory_bytes()
 
 
-_NODE_BYTES: cython.longlong = instance_bytes(OpenNode)
-_ID_BYTES: cython.longlong = int_object_bytes(MAX_ID)
+_NODE_BYTES: cython.long = instance_bytes(OpenNode)
+_ID_BYTES: cython.long = int_object_bytes(MAX_ID)

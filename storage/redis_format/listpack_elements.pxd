@@ -15,12 +15,12 @@ cdef Py_ssize_t _MAX_INTEGER_DIGITS
 cdef unsigned long long _MAX_INT64
 cdef Py_ssize_t _SAFE_DIGITS
 
-cpdef Py_ssize_t int64_bytes(long long number) noexcept
+cpdef Py_ssize_t int64_bytes(long number) noexcept
 cpdef Py_ssize_t element_bytes(bytes value)
 cpdef Py_ssize_t elements_bytes(list[bytes] values)
 cpdef Py_ssize_t text_bytes(Py_ssize_t length) noexcept
 cpdef Py_ssize_t backward_length_bytes(Py_ssize_t size) noexcept
-cpdef long long plain_integer(
+cpdef long plain_integer(
     const unsigned char* data, Py_ssize_t start, Py_ssize_t length
 ) noexcept
 
@@ -50,7 +50,7 @@ cdef class ListpackWriter:
     cdef public Py_ssize_t count
 
     cpdef begin(self, Py_ssize_t room)
-    cpdef void put_integer(self, long long number) noexcept
+    cpdef void put_integer(self, long number) noexcept
     cpdef void put_word(
         self, const unsigned char* data, Py_ssize_t start, Py_ssize_t length
     ) noexcept
@@ -66,7 +66,7 @@ cdef Py_ssize_t write_word(
     Py_ssize_t length,
 ) noexcept
 cdef Py_ssize_t write_integer(
-    unsigned char* out, Py_ssize_t place, long long number
+    unsigned char* out, Py_ssize_t place, long number
 ) noexcept
 cdef Py_ssize_t _write_text(
     unsigned char* out,
@@ -75,17 +75,6 @@ cdef Py_ssize_t _write_text(
     Py_ssize_t start,
     Py_ssize_t length,
 ) noexcept
-
-
-cdef inline void put_number(ListpackWriter listpack, long long number) noexcept:
-    """put_integer(), without a call for one of 7 bits, as most in a node are."""
-    if number < 0 or number > 127:
-        listpack.put_integer(number)
-        return
-    listpack.out[listpack.place] = <unsigned char> number
-    listpack.out[listpack.place + 1] = 1
-    listpack.place += 2
-    listpack.count += 1
 
 
 cdef Py_ssize_t _MAX_DIGITS
@@ -102,8 +91,8 @@ cdef Py_ssize_t _number_bytes(Py_ssize_t head) noexcept
 cdef bint _is_text(Py_ssize_t head) noexcept
 cdef Py_ssize_t _text_start(const unsigned char* data, Py_ssize_t place) noexcept
 cdef Py_ssize_t _text_length(const unsigned char* data, Py_ssize_t place) noexcept
-cdef long long _number_at(const unsigned char* data, Py_ssize_t place) noexcept
-cdef Py_ssize_t _put_number(unsigned char* out, Py_ssize_t place, long long number) noexcept
+cdef long _number_at(const unsigned char* data, Py_ssize_t place) noexcept
+cdef Py_ssize_t _put_number(unsigned char* out, Py_ssize_t place, long number) noexcept
 cdef bytes word_at(const unsigned char* data, Py_ssize_t place)
 cdef list words_at(const unsigned char* data, Py_ssize_t place, Py_ssize_t count)
 cdef Py_ssize_t put_bulks(

@@ -80,7 +80,7 @@ def integer_bytes(number: int) -> int:
     return int64_bytes((number + 2**63) % 2**64 - 2**63)
 
 
-def int64_bytes(number: cython.longlong) -> cython.Py_ssize_t:
+def int64_bytes(number: cython.long) -> cython.Py_ssize_t:
     """integer_bytes() of a 64-bit integer."""
     if 0 <= number <= 127:
         return 2
@@ -113,7 +113,7 @@ def _element_bytes(
     data: cython.p_const_uchar, start: cython.Py_ssize_t, length: cython.Py_ssize_t
 ) -> cython.Py_ssize_t:
     """element_bytes() of a part of `data`."""
-    number: cython.longlong = plain_integer(data, start, length)
+    number: cython.long = plain_integer(data, start, length)
     if number != 0 or (length == 1 and data[start] == 48):
         return int64_bytes(number)
     return text_bytes(length)
@@ -123,7 +123,7 @@ def _element_bytes(
 @cython.wraparound(False)
 def plain_integer(
     data: cython.p_const_uchar, start: cython.Py_ssize_t, length: cython.Py_ssize_t
-) -> cython.longlong:
+) -> cython.long:
     """The number that Redis stores instead of a part of `data`, which is its plain decimal form.
 
     0 for any other text.
@@ -150,7 +150,7 @@ def plain_integer(
     # Nineteen digits are less than 2**64, but not all of them less than 2**63.
     if digits > _SAFE_DIGITS and number > _MAX_INT64 + is_negative:
         return 0
-    return cython.cast(cython.longlong, ~number + 1) if is_negative else number
+    return cython.cast(cython.long, ~number + 1) if is_negative else number
 
 
 def text_bytes(length: cython.Py_ssize_t) -> cython.Py_ssize_t:
@@ -270,11 +270,6 @@ if not cython.compiled:
     # Compiled, it is a C function, which the module's C types import.
     from storage.memory import put_bytes
 
-    # Compiled, it is in the C types.
-    def put_number(listpack: ListpackWriter, number: int) -> None:
-        """put_integer(), as a function."""
-        listpack.put_integer(number)
-
 
 # What the header says of more elements than it can count.
 UNCOUNTED = 0xFFFF
@@ -311,7 +306,7 @@ class ListpackWriter:
         self.place = _HEADER_BYTES
         self.count = 0
 
-    def put_integer(self, number: cython.longlong) -> None:
+    def put_integer(self, number: cython.long) -> None:
         """An element that holds a number of 64 bits with a sign."""
         self.count += 1
         self.place = write_integer(self.out, self.place, number)
@@ -350,14 +345,14 @@ def write_word(
     length: cython.Py_ssize_t,
 ) -> cython.Py_ssize_t:
     """Write an element that holds a part of `data`, another object; the place after it."""
-    number: cython.longlong = plain_integer(data, start, length)
+    number: cython.long = plain_integer(data, start, length)
     if number != 0 or (length == 1 and data[start] == 48):
         return write_integer(out, place, number)
     return _write_text(out, place, data, start, length)
 
 
 def write_integer(
-    out: cython.p_uchar, place: cython.Py_ssize_t, number: cython.longlong
+    out: cython.p_uchar, place: cython.Py_ssize_t, number: cython.long
 ) -> cython.Py_ssize_t:
     """Write an element that holds a number of 64 bits with a sign; the place after it."""
     size: cython.Py_ssize_t
@@ -499,10 +494,10 @@ def _text_length(data: cython.p_const_uchar, place: cython.Py_ssize_t) -> cython
     return length
 
 
-def _number_at(data: cython.p_const_uchar, place: cython.Py_ssize_t) -> cython.longlong:
+def _number_at(data: cython.p_const_uchar, place: cython.Py_ssize_t) -> cython.long:
     """The number of an element that is one."""
     head: cython.Py_ssize_t = data[place]
-    number: cython.longlong
+    number: cython.long
     if head < 0x80:
         return head
     if head < 0xE0:
@@ -519,7 +514,7 @@ def _number_at(data: cython.p_const_uchar, place: cython.Py_ssize_t) -> cython.l
 
 
 def _put_number(
-    out: cython.p_uchar, place: cython.Py_ssize_t, number: cython.longlong
+    out: cython.p_uchar, place: cython.Py_ssize_t, number: cython.long
 ) -> cython.Py_ssize_t:
     """Write a number in decimal, with its sign; the place after it."""
     size: cython.ulonglong

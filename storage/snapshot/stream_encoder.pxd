@@ -7,7 +7,7 @@ from storage.groups.group cimport Consumer, Group
 from storage.groups.pending_block cimport Block, Share, _numbers
 from storage.memory cimport put_bytes
 from storage.nodes.frozen_node cimport FrozenNode
-from storage.redis_format.listpack_elements cimport ListpackWriter, put_number
+from storage.redis_format.listpack_elements cimport ListpackWriter
 from storage.redis_format.lzf cimport Compressor
 
 
@@ -19,7 +19,7 @@ cdef Py_ssize_t _OWN_NAMES_FRAME
 cdef Py_ssize_t _MASTER_BYTES
 cdef Py_ssize_t _ELEMENT_FRAME_BYTES
 
-cdef long long _difference(unsigned long long number, unsigned long long base) noexcept
+cdef long _difference(unsigned long long number, unsigned long long base) noexcept
 
 
 cdef class NodeEncoder:
@@ -64,7 +64,7 @@ cdef Py_ssize_t _put_big_endian(
 ) noexcept
 
 
-cdef Py_ssize_t _put_time(unsigned char* out, Py_ssize_t place, long long ms) noexcept
+cdef Py_ssize_t _put_time(unsigned char* out, Py_ssize_t place, long ms) noexcept
 
 
 cdef class PieceWriter:
@@ -108,3 +108,14 @@ cdef inline put_item(NodeWriter writer, list nodes, Py_ssize_t index):
         writer.put_any(<object> PyList_GET_ITEM(nodes, index))
     else:
         writer.put(<object> PyList_GET_ITEM(nodes, index))
+
+
+cdef inline void put_number(ListpackWriter listpack, long number) noexcept:
+    """put_integer(), without a call for one of 7 bits, as most in a node are."""
+    if number < 0 or number > 127:
+        listpack.put_integer(number)
+        return
+    listpack.out[listpack.place] = <unsigned char> number
+    listpack.out[listpack.place + 1] = 1
+    listpack.place += 2
+    listpack.count += 1

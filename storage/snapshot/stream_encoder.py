@@ -77,8 +77,11 @@ from storage.stream import Stream
 from storage.zstd import decompress
 
 if not cython.compiled:
-    # Compiled, they are C functions, which the module's C types import.
-    from storage.redis_format.listpack_elements import put_number
+    # Compiled, it is in the C types.
+    def put_number(listpack: ListpackWriter, number: int) -> None:
+        """put_integer(), as a function."""
+        listpack.put_integer(number)
+
 
 # The most that an entry takes in a listpack beside the bytes that it is kept in.
 _ENTRY_FRAME_BYTES: cython.Py_ssize_t = OWN_NAMES_FRAME_ELEMENTS * ELEMENT_FRAME_BYTES
@@ -287,11 +290,11 @@ class NodeEncoder:
 _MASTER_BYTES: cython.Py_ssize_t = MASTER_FRAME_ELEMENTS * ELEMENT_FRAME_BYTES
 
 
-def _difference(number: cython.ulonglong, base: cython.ulonglong) -> cython.longlong:
+def _difference(number: cython.ulonglong, base: cython.ulonglong) -> cython.long:
     """The difference modulo 2**64, with a sign."""
     if not cython.compiled:
         return (number - base + 2**63) % 2**64 - 2**63
-    difference: cython.longlong = cython.cast(cython.longlong, number - base)
+    difference: cython.long = cython.cast(cython.long, number - base)
     return difference
 
 
@@ -457,7 +460,7 @@ def _put_length(
 
 
 def _put_time(
-    out: cython.p_uchar, place: cython.Py_ssize_t, ms: cython.longlong
+    out: cython.p_uchar, place: cython.Py_ssize_t, ms: cython.long
 ) -> cython.Py_ssize_t:
     """Write a time, the lowest byte first; the place after."""
     index: cython.Py_ssize_t

@@ -9,7 +9,7 @@ cdef class HashValue(PackedTable):
     cdef public dict expires
     cdef public bytes encoding_name
     cdef public list _alarms
-    cdef long long _times_bytes
+    cdef long _times_bytes
 
     cdef _become_table(self)
     cpdef bytes get(self, bytes field)

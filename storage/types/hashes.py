@@ -44,9 +44,9 @@ FEW_ALARMS = 64
 # A time after all others, for the order of fields without one.
 NEVER_MS = 1 << 64
 
-_TIME_BYTES: cython.longlong = COMPUTED_INT_BYTES
+_TIME_BYTES: cython.long = COMPUTED_INT_BYTES
 # An entry of the heap: a tuple of a time and a field that are elsewhere as well.
-_ALARM_BYTES: cython.longlong = allocated_bytes((0, b""))
+_ALARM_BYTES: cython.long = allocated_bytes((0, b""))
 
 
 @cython.no_gc  # it refers to bytes and numbers only, and there may be very many
@@ -106,12 +106,17 @@ class HashValue(PackedTable):
 
     def adapt(self, limits: EncodingLimits) -> None:
         """Choose the encoding after the hash was loaded, from its content."""
-        longest = limits.hash_max_listpack_value
-        if self._count > limits.hash_max_listpack_entries or any(
-            len(record) > longest and max(len(field_of(record)), len(value_of(record))) > longest
-            for record in self.all_records()
-        ):
+        longest: cython.Py_ssize_t = limits.hash_max_listpack_value
+        if self._count > limits.hash_max_listpack_entries:
             self._become_table()
+            return
+        record: bytes
+        for record in self.all_records():
+            if len(record) <= longest:
+                continue
+            if len(field_of(record)) > longest or len(value_of(record)) > longest:
+                self._become_table()
+                return
 
     # -- changing ------------------------------------------------------------------------------
 
@@ -292,7 +297,7 @@ class HashValue(PackedTable):
 
     def memory_bytes(self) -> int:
         """The memory of the hash in bytes."""
-        size: cython.longlong = self.table_bytes()
+        size: cython.long = self.table_bytes()
         if self.expires is not None:
             size += self._times_bytes + allocated_bytes(self.expires)
             if self._alarms is not None:

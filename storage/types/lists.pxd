@@ -17,7 +17,7 @@ from storage.types.value cimport Value
 
 
 cdef Py_ssize_t _SMALLEST_NODE_BYTES
-cdef long long _MOST_DOUBLINGS
+cdef long _MOST_DOUBLINGS
 cdef Py_ssize_t _COUNTED_NODE_BYTES
 cdef Py_ssize_t _NO_LIMIT
 cdef Py_ssize_t _ELEMENT_MARGIN_BYTES
@@ -28,7 +28,7 @@ cdef Py_ssize_t _BULK_BYTES
 cdef Py_ssize_t _SMALL_BYTES
 cdef Py_ssize_t _LEAST_ROOM_BYTES
 cdef Py_ssize_t _KEPT_BYTES
-cdef long long _NODE_BYTES
+cdef long _NODE_BYTES
 
 
 cdef class _Scratch:
@@ -48,14 +48,14 @@ cdef class ListNode:
     cdef public Py_ssize_t start
 
     cpdef Py_ssize_t size_bytes(self)
-    cpdef long long memory_bytes(self)
+    cpdef long memory_bytes(self)
     cpdef ListNode copy(self)
     cdef Py_ssize_t _place_of(self, Py_ssize_t offset) except -1
     cpdef bytes at(self, Py_ssize_t offset)
     cpdef list slice(self, Py_ssize_t start, Py_ssize_t end)
     cpdef bytes bulks(self, bytes head, Py_ssize_t start, Py_ssize_t end)
     cpdef list offsets(self, bytes item)
-    cpdef bint admits(self, bytes item, long long fill) except -1
+    cpdef bint admits(self, bytes item, long fill) except -1
     cdef _make_room(self, Py_ssize_t size, bint in_front)
     cdef _move_to(self, Py_ssize_t room, Py_ssize_t low)
     cpdef append(self, bytes item)
@@ -72,22 +72,22 @@ cdef class ListNode:
 
 
 cdef bytes _encoded(bytes item)
-cpdef Py_ssize_t max_bytes(long long fill) except -1
-cpdef Py_ssize_t max_count(long long fill) except -1
-cpdef bint exceeds(long long fill, Py_ssize_t size_bytes, Py_ssize_t count) except -1
+cpdef Py_ssize_t max_bytes(long fill) except -1
+cpdef Py_ssize_t max_count(long fill) except -1
+cpdef bint exceeds(long fill, Py_ssize_t size_bytes, Py_ssize_t count) except -1
 
 
-cdef long long _LIST_BYTES
+cdef long _LIST_BYTES
 
 
 cdef class ListValue(Value):
     cdef public list _nodes
     cdef public Py_ssize_t _head
-    cdef long long _inner_bytes
+    cdef long _inner_bytes
     cdef public Py_ssize_t _first
     cdef public Py_ssize_t _length
     cdef public bint is_quicklist
-    cdef public long long _fill
+    cdef public long _fill
 
     cdef Py_ssize_t _node_at(self, Py_ssize_t index) except -1
     cpdef bytes at(self, Py_ssize_t index)
@@ -103,8 +103,8 @@ cdef class ListValue(Value):
     cpdef list pop_left(self, Py_ssize_t count)
     cpdef list pop_right(self, Py_ssize_t count)
     cpdef shrink(self, object limits)
-    cdef long long _nodes_bytes(self)
-    cdef _measure(self, long long nodes_bytes)
+    cdef long _nodes_bytes(self)
+    cdef _measure(self, long nodes_bytes)
 
 
-cdef long long _bytes_of(list[ListNode] nodes)
+cdef long _bytes_of(list[ListNode] nodes)

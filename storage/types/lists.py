@@ -66,7 +66,7 @@ if not cython.compiled:
     )
 
 _SMALLEST_NODE_BYTES: cython.Py_ssize_t = 4096  # for -1; for each next one twice as many
-_MOST_DOUBLINGS: cython.longlong = 4
+_MOST_DOUBLINGS: cython.long = 4
 # A node of more bytes takes no further element, whatever the limit on elements.
 _COUNTED_NODE_BYTES: cython.Py_ssize_t = 8192
 _NO_LIMIT: cython.Py_ssize_t = 1 << 62
@@ -143,7 +143,7 @@ class ListNode:
 
     def memory_bytes(self) -> int:
         """The memory in bytes."""
-        size: cython.longlong = _NODE_BYTES + bytearray_bytes(self._text)
+        size: cython.long = _NODE_BYTES + bytearray_bytes(self._text)
         return size if self.plain is None else size + bytes_object_bytes(len(self.plain))
 
     def copy(self) -> ListNode:
@@ -244,7 +244,7 @@ class ListNode:
             place = place_after(text, place, skipped + 1)  # type: ignore[arg-type]
             offset += 1
 
-    def admits(self, item: bytes, fill: cython.longlong) -> bool:
+    def admits(self, item: bytes, fill: cython.long) -> bool:
         """Return True if Redis would put one more element into this node."""
         limit: cython.Py_ssize_t = max_bytes(fill)
         length: cython.Py_ssize_t = len(item)
@@ -439,7 +439,7 @@ class ListNode:
             self._move_to(used, 0)
 
 
-_NODE_BYTES: cython.longlong = instance_bytes(ListNode)
+_NODE_BYTES: cython.long = instance_bytes(ListNode)
 
 
 @cython.cfunc
@@ -467,7 +467,7 @@ def nodes_of(items: Iterable[bytes], fill: int) -> list[ListNode]:
     return made
 
 
-def max_bytes(fill: cython.longlong) -> cython.Py_ssize_t:
+def max_bytes(fill: cython.long) -> cython.Py_ssize_t:
     """The maximum of bytes of a node."""
     if fill < 0:
         limit: cython.Py_ssize_t = _SMALLEST_NODE_BYTES << min(-fill - 1, _MOST_DOUBLINGS)
@@ -475,12 +475,12 @@ def max_bytes(fill: cython.longlong) -> cython.Py_ssize_t:
     return _COUNTED_NODE_BYTES
 
 
-def max_count(fill: cython.longlong) -> cython.Py_ssize_t:
+def max_count(fill: cython.long) -> cython.Py_ssize_t:
     """The maximum of elements of a node: more than fit into its bytes if that is the limit."""
     return _NO_LIMIT if fill < 0 else max(fill, 1)
 
 
-def exceeds(fill: cython.longlong, size_bytes: cython.Py_ssize_t, count: cython.Py_ssize_t) -> bool:
+def exceeds(fill: cython.long, size_bytes: cython.Py_ssize_t, count: cython.Py_ssize_t) -> bool:
     """Return True if a node of this size and number of elements exceeds the limits."""
     return size_bytes > max_bytes(fill) or count > max_count(fill)
 
@@ -588,9 +588,9 @@ class ListValue(Value):
         return _LIST_BYTES + list_bytes(self._nodes) + self._nodes_bytes()
 
     @cython.cfunc
-    def _nodes_bytes(self) -> cython.longlong:
+    def _nodes_bytes(self) -> cython.long:
         """The memory of all nodes."""
-        size: cython.longlong = self._inner_bytes
+        size: cython.long = self._inner_bytes
         last: cython.Py_ssize_t = len(self._nodes) - 1
         node: ListNode
         if self._head <= last:
@@ -602,7 +602,7 @@ class ListValue(Value):
         return size
 
     @cython.cfunc
-    def _measure(self, nodes_bytes: cython.longlong) -> None:
+    def _measure(self, nodes_bytes: cython.long) -> None:
         """Note what all nodes take, after some of them were replaced."""
         self._inner_bytes = 0
         self._inner_bytes = nodes_bytes - self._nodes_bytes()
@@ -745,7 +745,7 @@ class ListValue(Value):
         item: bytes
         for item in items:
             size_bytes += len(item)
-        fill: cython.longlong = limits.list_max_listpack_size
+        fill: cython.long = limits.list_max_listpack_size
         if not exceeds(fill, size_bytes, node.count + len(items)):
             return True
         self.is_quicklist, self._fill = True, fill
@@ -881,7 +881,7 @@ class ListValue(Value):
         gone: list[ListNode] = nodes[:first] + nodes[last:]
         kept: list[ListNode] = nodes[first:last]
         if len(kept) < len(gone):
-            total: cython.longlong = _bytes_of(kept)
+            total: cython.long = _bytes_of(kept)
         else:
             total = self._nodes_bytes() - _bytes_of(gone)
         self._nodes = kept
@@ -934,7 +934,7 @@ class ListValue(Value):
         node: ListNode = self._nodes[number]
         offset = self._first + index - node.start
         if not self.is_quicklist or node.is_plain == is_large(item, self._fill):
-            before: cython.longlong = node.memory_bytes()
+            before: cython.long = node.memory_bytes()
             node.replace(offset, item)
             if self._head < number < len(self._nodes) - 1:
                 self._inner_bytes += node.memory_bytes() - before
@@ -1058,13 +1058,13 @@ class ListValue(Value):
 
 
 @cython.cfunc
-def _bytes_of(nodes: list[ListNode]) -> cython.longlong:
+def _bytes_of(nodes: list[ListNode]) -> cython.long:
     """The memory of nodes."""
-    total: cython.longlong = 0
+    total: cython.long = 0
     node: ListNode
     for node in nodes:
         total += node.memory_bytes()
     return total
 
 
-_LIST_BYTES: cython.longlong = instance_bytes(ListValue)
+_LIST_BYTES: cython.long = instance_bytes(ListValue)

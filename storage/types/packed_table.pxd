@@ -87,7 +87,7 @@ cdef Py_ssize_t _MOST_JOINED
 cdef Py_ssize_t _MOST_ORDERED_BYTES
 cdef Py_ssize_t _LEAST_BYTES
 cdef int _POSITION_BITS
-cdef long long _LAST_POSITION
+cdef long _LAST_POSITION
 cdef int _REST_BITS
 cdef unsigned long long _REST
 
@@ -150,20 +150,20 @@ cdef class PackedTable(Value):
     cdef int _halve(self) except -1
 
     cdef int _records_between(
-        self, unsigned char* block, long long position, long long stop, list[bytes] records
+        self, unsigned char* block, long position, long stop, list[bytes] records
     ) except -1
     cdef int _records_of_slots(
-        self, unsigned char* block, long long position, long long stop, list[bytes] records
+        self, unsigned char* block, long position, long stop, list[bytes] records
     ) except -1
     cdef int _record_between(
-        self, unsigned char* block, Py_ssize_t place, long long position, long long stop,
+        self, unsigned char* block, Py_ssize_t place, long position, long stop,
         list[bytes] records
     ) except -1
     cpdef bytes pick(self, object below)
     cdef bytes _pick_counting(self, Py_ssize_t number)
     cdef bytes _nth(self, unsigned char* block, Py_ssize_t number)
     cpdef share_with(self, PackedTable twin)
-    cdef long long table_bytes(self) noexcept
+    cdef long table_bytes(self) noexcept
 
 
 cdef class RemovedSegments:

@@ -461,7 +461,7 @@ _LEAST_BYTES: cython.Py_ssize_t = 48
 
 # A cursor is the first bits of a hash.
 _POSITION_BITS: cython.int = 48
-_LAST_POSITION: cython.longlong = (1 << 48) - 1
+_LAST_POSITION: cython.long = (1 << 48) - 1
 _REST_BITS: cython.int = 64 - 48
 _REST: cython.ulonglong = (1 << 16) - 1
 
@@ -483,7 +483,7 @@ class PackedTable(Value):
         "_block", "_count", "_deepest", "_depth", "_directory", "_kind", "_memory", "is_ordered",
     )  # fmt: skip
 
-    def __init__(self, kind: cython.int, access_ms: cython.longlong = 0) -> None:
+    def __init__(self, kind: cython.int, access_ms: cython.long = 0) -> None:
         super().__init__(access_ms)
         self._kind = kind
         self.is_ordered = True  # whether it stays one segment, in the order of insertion
@@ -1002,15 +1002,15 @@ class PackedTable(Value):
     def scan_records(self, cursor: int, count: int) -> tuple[int, list[bytes]]:
         """(next cursor, records): about `count` of them. Cursor 0 begins and ends."""
         records: list[bytes] = []
-        position: cython.longlong = cursor & _LAST_POSITION
-        wanted: cython.longlong = min(count, 1 << 30)
-        one: cython.longlong = 1
+        position: cython.long = cursor & _LAST_POSITION
+        wanted: cython.long = min(count, 1 << 30)
+        one: cython.long = 1
         while True:
             block: cython.p_uchar = self._segment(position >> _POSITION_BITS - self._depth)
-            width: cython.longlong = one << _POSITION_BITS - number_at(block, DEPTH)
-            end: cython.longlong = position - position % width + width
-            stop: cython.longlong = end
-            left: cython.longlong = wanted - len(records)
+            width: cython.long = one << _POSITION_BITS - number_at(block, DEPTH)
+            end: cython.long = position - position % width + width
+            stop: cython.long = end
+            left: cython.long = wanted - len(records)
             if left < number_at(block, COUNT):  # the part that has that many, on average
                 stop = min(end, position + width // number_at(block, COUNT) * left + 1)
             if number_at(block, SLOTS) and 4 * (stop - position) < width:
@@ -1026,8 +1026,8 @@ class PackedTable(Value):
     def _records_between(
         self,
         block: cython.p_uchar,
-        position: cython.longlong,
-        stop: cython.longlong,
+        position: cython.long,
+        stop: cython.long,
         records: list[bytes],
     ) -> None:
         """Append the records of a segment whose hashes begin with a number in a range."""
@@ -1040,8 +1040,8 @@ class PackedTable(Value):
     def _records_of_slots(
         self,
         block: cython.p_uchar,
-        position: cython.longlong,
-        stop: cython.longlong,
+        position: cython.long,
+        stop: cython.long,
         records: list[bytes],
     ) -> None:
         """The same by the index: faster, if the range is a small part of the segment."""
@@ -1067,12 +1067,12 @@ class PackedTable(Value):
         self,
         block: cython.p_uchar,
         place: cython.Py_ssize_t,
-        position: cython.longlong,
-        stop: cython.longlong,
+        position: cython.long,
+        stop: cython.long,
         records: list[bytes],
     ) -> None:
         """Append the record at a place, if its hash begins with a number in a range."""
-        own: cython.longlong = code_at(self._kind, block, place) >> _REST_BITS
+        own: cython.long = code_at(self._kind, block, place) >> _REST_BITS
         if position <= own < stop:
             records.append(body_of(block, place))
 
@@ -1135,7 +1135,7 @@ class PackedTable(Value):
         """The memory of the table in bytes; each table that shares a segment counts it."""
         return self.table_bytes()
 
-    def table_bytes(self) -> cython.longlong:
+    def table_bytes(self) -> cython.long:
         """The same, whatever a subclass adds to it."""
         return self._memory + allocated(object_bytes(self))
 

@@ -196,7 +196,7 @@ cdef Py_ssize_t _FEW
 cdef int _LEAST_BITS
 cdef Py_ssize_t _ENTERED_AT_ONCE
 cdef array _NO_SLOTS
-cdef long long _TABLE_BYTES
+cdef long _TABLE_BYTES
 
 
 cdef class RecordTable:
@@ -204,7 +204,7 @@ cdef class RecordTable:
     cdef array _index
     cdef array _former
     cdef Py_ssize_t _kind
-    cdef long long _records_bytes
+    cdef long _records_bytes
     cdef Py_ssize_t _room
     cdef Py_ssize_t _left
     cdef int _bits
@@ -219,7 +219,7 @@ cdef class RecordTable:
     cdef bytes _remove_at(self, Py_ssize_t place)
     cpdef reserve(self, Py_ssize_t count)
     cpdef RecordTable selected(self, list[bytes] records)
-    cpdef long long memory_bytes(self)
+    cpdef long memory_bytes(self)
 
     cdef Py_ssize_t _find(self, bytes key) except -2
     cdef Py_ssize_t _place(
@@ -238,13 +238,13 @@ cdef class RecordTable:
 
 cdef Py_ssize_t _PART_RECORDS
 cdef Py_ssize_t _SPARSE_RECORDS
-cdef long long _ORDER_BYTES
+cdef long _ORDER_BYTES
 
 
 cdef class RecordOrder:
     cdef readonly Py_ssize_t count
     cdef list _parts
-    cdef long long _parts_bytes
+    cdef long _parts_bytes
     cdef list _firsts
     cdef Numbers _counts
 
@@ -265,7 +265,7 @@ cdef class RecordOrder:
     cpdef list records(self, Py_ssize_t start, Py_ssize_t end)
     cpdef list first_part(self)
     cpdef list take_parts(self)
-    cpdef long long memory_bytes(self)
+    cpdef long memory_bytes(self)
 
 
 cdef int* _lengths(RecordOrder order) noexcept

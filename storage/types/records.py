@@ -355,7 +355,7 @@ class RecordTable:
 
     def memory_bytes(self) -> int:
         """The memory in bytes, that of the records included."""
-        size: cython.longlong = _TABLE_BYTES + list_bytes(self._records) + self._records_bytes
+        size: cython.long = _TABLE_BYTES + list_bytes(self._records) + self._records_bytes
         if self._former is not None:
             size += array_bytes(self._former)
         return size if self._index is None else size + array_bytes(self._index)
@@ -482,7 +482,7 @@ class RecordTable:
             self._enter_some(count)
 
 
-_TABLE_BYTES: cython.longlong = instance_bytes(RecordTable)
+_TABLE_BYTES: cython.long = instance_bytes(RecordTable)
 
 
 Part: TypeAlias = "list[Record]"
@@ -766,13 +766,13 @@ class RecordOrder:
 
     def memory_bytes(self) -> int:
         """The memory of the order in bytes, without that of its records."""
-        size: cython.longlong = _ORDER_BYTES + list_bytes(self._parts) + self._parts_bytes
+        size: cython.long = _ORDER_BYTES + list_bytes(self._parts) + self._parts_bytes
         if self._counts is not None:
             size += array_bytes(self._counts) + list_bytes(self._firsts)  # type: ignore[arg-type]
         return size
 
 
-_ORDER_BYTES: cython.longlong = instance_bytes(RecordOrder)
+_ORDER_BYTES: cython.long = instance_bytes(RecordOrder)
 
 
 def _lengths(order: RecordOrder) -> cython.p_int:

@@ -27,7 +27,7 @@ cdef class SetValue(PackedTable):
 
 cdef Py_ssize_t _FEW_MEMBERS
 cdef double _INFINITY
-cdef long long _SORTED_SET_BYTES
+cdef long _SORTED_SET_BYTES
 
 
 cdef class SortedSetValue(Value):

@@ -550,7 +550,7 @@ class SortedSetValue(Value):
 
     def memory_bytes(self) -> int:
         """The memory of the sorted set in bytes."""
-        total: cython.longlong = _SORTED_SET_BYTES + self._order.memory_bytes()
+        total: cython.long = _SORTED_SET_BYTES + self._order.memory_bytes()
         if self._table is not None:  # it counts the records
             return total + self._table.memory_bytes()
         record: bytes
@@ -570,7 +570,7 @@ class SortedSetValue(Value):
         return removed_data
 
 
-_SORTED_SET_BYTES: cython.longlong = instance_bytes(SortedSetValue)
+_SORTED_SET_BYTES: cython.long = instance_bytes(SortedSetValue)
 
 
 def _table_of(records: list[Record]) -> RecordTable:

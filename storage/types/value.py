@@ -36,7 +36,7 @@ if not cython.compiled:
 
 # `counted_bytes` of a value that is in no database.
 UNCOUNTED = -1
-_UNCOUNTED: cython.longlong = UNCOUNTED
+_UNCOUNTED: cython.long = UNCOUNTED
 # The frequency of a new key (Redis: LFU_INIT_VAL): so that it is not the next to be evicted.
 NEW_FREQUENCY = 5
 
@@ -104,7 +104,7 @@ def type_name(value: Value | None) -> bytes:
 
 def as_int64(text: bytes) -> int | None:
     """The 64-bit integer of which `text` is the canonical decimal form, or None (string2ll)."""
-    number: cython.longlong = plain_integer(text, 0, len(text))
+    number: cython.long = plain_integer(text, 0, len(text))
     return number if number != 0 or text == b"0" else None
 
 
@@ -200,7 +200,7 @@ class StringValue(Value):
         return _OWN_BYTES + bytearray_bytes(data)  # type: ignore[arg-type]
 
 
-_OWN_BYTES: cython.longlong = instance_bytes(StringValue)
+_OWN_BYTES: cython.long = instance_bytes(StringValue)
 
 
 Data: TypeAlias = bytes | bytearray
@@ -296,7 +296,7 @@ def _steps(name: bytes, sources: Sequence[Data]) -> tuple[Data, list[tuple[int, 
         return b"", []
     if name in (b"DIFF1", b"ANDOR"):
         last = AND if name == b"ANDOR" else AND_NOT
-        return others[0], [*((OR, one) for one in others[1:]), (last, first)]
+        return others[0], [*[(OR, one) for one in others[1:]], (last, first)]
     how = {b"AND": AND, b"OR": OR, b"XOR": XOR, b"DIFF": AND_NOT}[name]
     return first, [(how, one) for one in others]
 

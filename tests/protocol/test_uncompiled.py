@@ -60,6 +60,6 @@ def test_annotations_change_nothing() -> None:
     ):
         assert decorator(function) is function
     assert uncompiled.cast(object, 7) == 7
-    assert uncompiled.cast(uncompiled.longlong, -7) == -7
+    assert uncompiled.cast(uncompiled.long, -7) == -7
     assert uncompiled.cast(uncompiled.ulonglong, 7) == 7
     assert not uncompiled.compiled

@@ -13,7 +13,7 @@ from storage.stream cimport Stream
 cdef Py_ssize_t _IDS_PER_REQUEST
 cdef Py_ssize_t _CLAIM_WORDS
 
-cpdef group_changed(Client client, bytes key, long long changes=*)
+cpdef group_changed(Client client, bytes key, long changes=*)
 cpdef Consumer seen_consumer(Client client, bytes key, Group group, bytes name)
 cpdef propagate_delivery(
     Client client,

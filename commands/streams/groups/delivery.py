@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from storage.keyspace.database import Database
 
 
-def group_changed(client: Client, key: bytes, changes: cython.longlong = 1) -> None:
+def group_changed(client: Client, key: bytes, changes: cython.long = 1) -> None:
     """Count changes of a group of the stream at `key`; see the module for what that means."""
     client.changed(changes)
     if client.instance.is_observed:

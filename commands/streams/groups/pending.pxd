@@ -32,5 +32,5 @@ cdef class Rendered:
     cpdef bint add_block(self, Block block, Py_ssize_t place, Owner of_owner) except -1
 
 
-cpdef list consumer_rows(Group group, Form form, long long now_ms)
-cpdef list full_consumer_rows(Group group, Form form, long long count)
+cpdef list consumer_rows(Group group, Form form, long now_ms)
+cpdef list full_consumer_rows(Group group, Form form, long count)

@@ -224,7 +224,7 @@ def _summary(group: Group, resp: int) -> bytes:
     writer = RequestWriter()
     owners: cython.Py_ssize_t = 0
     for name in sorted(group.consumers):
-        count: cython.longlong = group.consumers[name].pending_count
+        count: cython.long = group.consumers[name].pending_count
         if count:
             owners += 1
             writer.begin(2)
@@ -309,7 +309,7 @@ class Rendered:
         writer: RequestWriter = self._writer
         at: cython.Py_ssize_t = place * _ROW_WORDS
         end: cython.Py_ssize_t = len(block.words)
-        wanted: cython.longlong = min(self._query.count - self.count, _NO_LIMIT)
+        wanted: cython.long = min(self._query.count - self.count, _NO_LIMIT)
         state: cython.ulonglong = 0
         time_ms: cython.ulonglong = 0
         is_known: cython.bint = False
@@ -377,22 +377,22 @@ class Rendered:
 # -- consumers ---------------------------------------------------------------------------------
 
 
-def consumer_rows(group: Group, form: Form, now_ms: cython.longlong) -> list[bytes]:
+def consumer_rows(group: Group, form: Form, now_ms: cython.long) -> list[bytes]:
     """The rows of XINFO CONSUMERS, by name: name, number of pending entries, idle, inactive."""
     rows: list[bytes] = []
     for name in sorted(group.consumers):
         consumer: Consumer = group.consumers[name]
-        idle_ms: cython.longlong = max(now_ms - consumer.seen_ms, 0)
-        inactive_ms: cython.longlong = max(now_ms - consumer.active_ms, 0)
+        idle_ms: cython.long = max(now_ms - consumer.seen_ms, 0)
+        inactive_ms: cython.long = max(now_ms - consumer.active_ms, 0)
         if consumer.active_ms < 0:
             inactive_ms = NEVER
-        pending: cython.longlong = consumer.pending_count
+        pending: cython.long = consumer.pending_count
         rows.append(form.fill((len(name), name, pending, idle_ms, inactive_ms)))
     return rows
 
 
 def full_consumer_rows(
-    group: Group, form: Form, count: cython.longlong
+    group: Group, form: Form, count: cython.long
 ) -> list[tuple[bytes, Consumer | None]]:
     """The rows of XINFO STREAM FULL, by name, each time up to one that has pending entries.
 
@@ -402,10 +402,10 @@ def full_consumer_rows(
     rows: list[bytes] = []
     for name in sorted(group.consumers):
         consumer: Consumer = group.consumers[name]
-        pending: cython.longlong = consumer.pending_count
-        shown: cython.longlong = min(pending, count) if count else pending
-        seen_ms: cython.longlong = consumer.seen_ms
-        active_ms: cython.longlong = consumer.active_ms
+        pending: cython.long = consumer.pending_count
+        shown: cython.long = min(pending, count) if count else pending
+        seen_ms: cython.long = consumer.seen_ms
+        active_ms: cython.long = consumer.active_ms
         rows.append(form.fill((len(name), name, seen_ms, active_ms, pending, shown)))
         if pending:
             parts.append((b"".join(rows), consumer))

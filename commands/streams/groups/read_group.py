@@ -254,7 +254,7 @@ class GroupRead:
         self.streams = len(request.keys)
         self.key, self.count, self.noack = request.keys[0], request.count, request.noack
         self.group, self.consumer = request.group, request.consumer
-        self._header_2, self._header_3 = (open_header(self.key, resp) for resp in (2, 3))
+        self._header_2, self._header_3 = [open_header(self.key, resp) for resp in (2, 3)]
 
     def serve(self, client: Client) -> bytes | Block | LongReply:
         """The reply, or the decision to wait for it. Raises WRONGTYPE and NOGROUP."""
@@ -464,7 +464,7 @@ class GroupRead:
     ) -> None:
         """Note that the consumer is given the next entries of the stream, and propagate it."""
         instance: Instance = client.instance
-        now_ms: cython.longlong = instance.now_ms
+        now_ms: cython.long = instance.now_ms
         advance_group(stream, group, ids)
         latency: DeliveryLatency = instance.stats.delivery_latency
         latency.observe(ids, now_ms)
@@ -523,7 +523,7 @@ class GroupRead:
         now_ms, min_idle_ms = instance.now_ms, self._request.min_idle_ms
         assert min_idle_ms is not None
         groups = [stream.groups[self.group] for stream in streams]
-        claimable_ms = min(next_claimable_ms(group, now_ms, min_idle_ms) for group in groups)
+        claimable_ms = min([next_claimable_ms(group, now_ms, min_idle_ms) for group in groups])
         return instance.monotonic_ms + (claimable_ms - now_ms)
 
     # -- history -------------------------------------------------------------------------------

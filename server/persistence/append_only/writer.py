@@ -38,7 +38,7 @@ from server.persistence.files import File
 from storage.append_only.requests import select_request, timestamp_annotation
 
 SYNC_INTERVAL_MS = 1000
-_SYNC_INTERVAL_MS: cython.longlong = SYNC_INTERVAL_MS
+_SYNC_INTERVAL_MS: cython.long = SYNC_INTERVAL_MS
 MAX_POSTPONED_MS = 2000
 ERROR_LOG_INTERVAL_MS = 30_000
 NO_DATABASE = -1
@@ -196,7 +196,7 @@ class AppendOnlyWriter:
 
     # -- flushing ------------------------------------------------------------------------------
 
-    def flush(self, monotonic_ms: cython.longlong, force: bool = False) -> None:
+    def flush(self, monotonic_ms: cython.long, force: bool = False) -> None:
         """Write and sync according to `appendfsync`; see the module. Does not raise OSError.
 
         `force`: write at once, even if a running sync may block the write (DEBUG LOADAOF).
@@ -252,7 +252,7 @@ class AppendOnlyWriter:
         self._count_synced(self._propagation.units)
 
     @cython.cfunc
-    def _must_postpone(self, monotonic_ms: cython.longlong) -> bool:
+    def _must_postpone(self, monotonic_ms: cython.long) -> bool:
         """Return True to wait for a running sync, because a write could block until it is done.
 
         Waiting also keeps a file from reaching the disk before the previous one.
@@ -273,7 +273,7 @@ class AppendOnlyWriter:
         self._postponed_since_ms = None
         return False
 
-    def _try_to_write(self, monotonic_ms: cython.longlong) -> OSError | None:
+    def _try_to_write(self, monotonic_ms: cython.long) -> OSError | None:
         """Write the buffer; an error is logged and returned."""
         assert self._file is not None
         try:
@@ -335,7 +335,7 @@ class AppendOnlyWriter:
         )
 
     @cython.cfunc
-    def _sync_when_due(self, monotonic_ms: cython.longlong) -> None:
+    def _sync_when_due(self, monotonic_ms: cython.long) -> None:
         is_due = monotonic_ms - self._last_sync_ms >= _SYNC_INTERVAL_MS
         if is_due and self._has_unsynced and not self._syncs and not self._syncing_is_off():
             assert self._file is not None

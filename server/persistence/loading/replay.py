@@ -18,9 +18,7 @@ Source: redis-server 7.0.15, by experiment. It accepts a wrong number of words, 
 
 from __future__ import annotations
 
-import contextlib
 from collections import Counter
-from collections.abc import Iterator
 
 import cython
 
@@ -97,8 +95,21 @@ class Replay:
 
         Raises UnreplayableRequest and UnfitContent; the requests before that one have run.
         """
-        with _in_silence(self._instance):
+        instance = self._instance
+        config, stats, propagation = instance.config, instance.stats, instance.propagation
+        # Without notifications, propagation and statistics.
+        events, config.notify_keyspace_events = config.notify_keyspace_events, 0
+        instance.look_up_settings()
+        propagation.hand_over()
+        sinks, propagation.sinks = propagation.sinks, []
+        hits, misses = stats.keyspace_hits, stats.keyspace_misses
+        try:
             self._run_batch(batch.offset, batch.text)
+        finally:
+            config.notify_keyspace_events = events
+            instance.look_up_settings()
+            propagation.sinks = sinks
+            stats.keyspace_hits, stats.keyspace_misses = hits, misses
 
     @cython.cfunc
     def _run_batch(self, offset: cython.Py_ssize_t, text: bytes) -> None:
@@ -230,22 +241,3 @@ def _may_change_data(command: Command) -> bool:
     if command.fullname == b"select" or command.flags & WRITE:
         return True
     return bool(command.flags & MAY_REPLICATE and not command.flags & PUBSUB)
-
-
-@contextlib.contextmanager
-def _in_silence(instance: Instance) -> Iterator[None]:
-    """Suppress notifications, propagation and statistics."""
-    config, stats = instance.config, instance.stats
-    events, config.notify_keyspace_events = config.notify_keyspace_events, 0
-    instance.look_up_settings()
-    propagation = instance.propagation
-    propagation.hand_over()
-    sinks, propagation.sinks = propagation.sinks, []
-    hits, misses = stats.keyspace_hits, stats.keyspace_misses
-    try:
-        yield
-    finally:
-        config.notify_keyspace_events = events
-        instance.look_up_settings()
-        propagation.sinks = sinks
-        stats.keyspace_hits, stats.keyspace_misses = hits, misses

@@ -1,4 +1,4 @@
-"""server/requests/answering.py: who gets a reply, and what a refusal changes."""
+"""server/requests/command_clock.py: who gets a reply, and what a refusal changes."""
 
 from __future__ import annotations
 

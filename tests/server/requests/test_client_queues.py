@@ -9,7 +9,7 @@ from commands.core.blocked_clients import BlockedClients
 from commands.core.client import Client, ClientEvent, ClientState
 from commands.core.long_reply import LongReply
 from server.inprocess.server import InProcessClient, InProcessServer
-from server.requests.client_queues import ClientQueues, is_being_answered
+from server.requests.waiters import ClientQueues, is_being_answered
 
 TABLE = Path(__file__).parents[3] / "docs" / "architecture" / "server.md"
 

@@ -7,7 +7,7 @@ import pytest
 from commands.core.gates import GATE_OUT_OF_MEMORY
 from commands.eviction.eviction import MemoryUse
 from server.inprocess.server import InProcessClient, InProcessServer
-from server.requests.memory_limit import UNLIMITED_US, tenacity_us
+from server.requests.admission import UNLIMITED_US, tenacity_us
 
 OOM = b"-OOM command not allowed when used memory > 'maxmemory'.\r\n"
 LIMIT = 200_000

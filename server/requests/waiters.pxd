@@ -1,4 +1,4 @@
-# The C types of server/requests/client_queues.py.
+# The C types of server/requests/waiters.py.
 
 from commands.core.client cimport Client
 
