@@ -67,6 +67,7 @@ class GroupFigures(Figures):
     next reads get again (`due`), that wait for a back-off or a delay (`delayed`), whether a bound
     keeps new entries back (`held`), and entries that the server moved to the dead letters.
     `waits_for`: what entries wait for, in the order of waits.py, and how many; None is unknown.
+    `policy` is empty for a group without one, None if it was not asked for.
     """
 
     name: bytes

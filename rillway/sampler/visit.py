@@ -84,7 +84,7 @@ class Visit:
             asked.append(self._ask("policy", ("XINFO", "POLICY", self.name)))
         for group in (self._before and self._before.groups) or ():
             asked += self._ask_about(group.name, group.pending, group.consumer_count)
-            if self.wishes.policy and group.policy:
+            if self.wishes.policy and group.policy is not None:
                 asked.append(self._ask_policy(group.name))
         return asked
 

@@ -26,9 +26,9 @@ READ, ROOM, KEY, DEADLINE, BACK_OFF, DELAY = (
 
 
 def policy_figures(policy: Mapping[str, PolicyValue] | None, lag: int | None) -> dict[str, Any]:
-    """Return the figures of a group by the reply to XINFO POLICY; none without a policy."""
+    """Return the figures of a group by the reply to XINFO POLICY, empty without a policy."""
     if not policy:
-        return {}
+        return {"policy": policy}
     waits: dict[str, int | None] = {READ: _number(policy, "due") or 0}
     is_held = bool(policy.get("held"))
     if is_held and lag != 0:

@@ -101,7 +101,7 @@ async def test_groups_consumers_and_pending_entries(
         ("anna", 4),
         ("carla", 2),
     ]
-    assert (group["due"], group["policy"], group["waits_for"]) == (None, None, {})
+    assert (group["due"], group["policy"], group["waits_for"]) == (None, {}, {})
     page = await get(browser, f"{GROUP}/pending?limit=4&after=1-0")
     assert [one["id"] for one in page["pending"]] == ["2-0", "3-0", "4-0", "5-0"]
     assert page["next"] == "5-0"

@@ -24,7 +24,8 @@ def group(lag: int | None = 0, **policy: PolicyValue) -> GroupFigures:
 
 
 def test_without_a_policy_nothing_is_known() -> None:
-    assert policy_figures({}, 3) == policy_figures(None, 3) == {}
+    assert policy_figures({}, 3) == {"policy": {}}
+    assert policy_figures(None, 3) == {"policy": None}
     assert waits_text(GroupFigures(b"g", 3, 9, 0, "0-0"), NOW_MS) == ""
 
 
