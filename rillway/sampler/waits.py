@@ -4,6 +4,7 @@ An entry waits for one of these, in the order of who can do something about it:
 
     read           it is due: the next XREADGROUP gets it again
     MAX-PENDING    it is new, and the group has as many in flight as it may have
+    KEY-LOOKAHEAD  it is new, and as many entries wait for their keys as may do so
     key            another entry of its key is in flight (KEY-FIELD)
     deadline       it was delivered, and its consumer still has working time (ACK-WAIT)
     back-off       its pause before the next delivery is not over (BACKOFF)
@@ -20,9 +21,11 @@ from typing import Any
 from rillway.sampler.figures import GroupFigures, PolicyValue, StreamFigures
 from rillway.text import duration
 
-READ, ROOM, KEY, DEADLINE, BACK_OFF, DELAY = (
-    "read", "MAX-PENDING", "key", "deadline", "back-off", "delay",
+READ, ROOM, LOOKAHEAD, KEY, DEADLINE, BACK_OFF, DELAY = (
+    "read", "MAX-PENDING", "KEY-LOOKAHEAD", "key", "deadline", "back-off", "delay",
 )  # fmt: skip
+# Bounds for new entries, and the field that says that one is reached.
+FULL = {ROOM: "held", LOOKAHEAD: "key-held"}
 
 
 def policy_figures(policy: Mapping[str, PolicyValue] | None, lag: int | None) -> dict[str, Any]:
@@ -30,9 +33,9 @@ def policy_figures(policy: Mapping[str, PolicyValue] | None, lag: int | None) ->
     if not policy:
         return {"policy": policy}
     waits: dict[str, int | None] = {READ: _number(policy, "due") or 0}
-    is_held = bool(policy.get("held"))
-    if is_held and lag != 0:
-        waits[ROOM] = lag
+    full = [what for what, name in FULL.items() if policy.get(name)]
+    if lag != 0:
+        waits |= dict.fromkeys(full, lag)
     waits[KEY] = _number(policy, "reserved") or 0
     waits[DEADLINE] = _number(policy, "before-deadline") or 0
     in_pause = _number(policy, "in-pause")
@@ -40,7 +43,7 @@ def policy_figures(policy: Mapping[str, PolicyValue] | None, lag: int | None) ->
     return {
         "due": _number(policy, "due"),
         "delayed": in_pause,
-        "held": is_held,
+        "held": bool(full),
         "dead_letters": _number(policy, "dead-lettered"),
         "next_due_ms": _number(policy, "next-due"),
         "waits_for": {what: entries for what, entries in waits.items() if entries != 0},
@@ -69,8 +72,8 @@ def waits_text(group: GroupFigures, now_ms: int) -> str:
 
 
 def _named(what: str, policy: Mapping[str, PolicyValue]) -> str:
-    if what == ROOM:
-        return f"room (MAX-PENDING {policy.get('max-pending', '')} is reached)"
+    if what in FULL:
+        return f"room ({what} {policy.get(what.lower(), '')} is reached)"
     return f"a {what}"
 
 

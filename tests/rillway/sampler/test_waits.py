@@ -50,6 +50,10 @@ def test_without_a_policy_nothing_is_known() -> None:
         ),
         (group(0, held=1, max_pending=16), ""),
         (group(due=1, reserved=7), "1 for a read, 7 for a key"),
+        (
+            group(3, due=0, reserved=7, key_held=1, key_lookahead=7),
+            "3 for room (KEY-LOOKAHEAD 7 is reached), 7 for a key",
+        ),
     ],
 )
 def test_each_wait_is_named_with_its_number(found: GroupFigures, text: str) -> None:
