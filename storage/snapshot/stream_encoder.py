@@ -459,9 +459,7 @@ def _put_length(
     return place + 1 + size
 
 
-def _put_time(
-    out: cython.p_uchar, place: cython.Py_ssize_t, ms: cython.long
-) -> cython.Py_ssize_t:
+def _put_time(out: cython.p_uchar, place: cython.Py_ssize_t, ms: cython.long) -> cython.Py_ssize_t:
     """Write a time, the lowest byte first; the place after."""
     index: cython.Py_ssize_t
     for index in range(_TIME_BYTES):
