@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
@@ -34,8 +34,10 @@ ScopeName = Literal["session", "module", "function"]
 SCOPES: tuple[ScopeName, ...] = ("session", "module", "function")
 REPORTED_CHARACTERS = 10_000
 
-# What our fixtures run, and the length of each server's log when the test began.
+# What our fixtures run, what of it tests have used since it was emptied, and the length of each
+# server's log when the test began.
 RUNNING: pytest.StashKey[list[RillwayServer | RillwayCluster]] = pytest.StashKey()
+NOT_EMPTY: pytest.StashKey[set[RillwayServer | RillwayCluster]] = pytest.StashKey()
 LOGGED = pytest.StashKey[dict[RillwayServer, int]]()
 
 
@@ -70,6 +72,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     running: list[RillwayServer | RillwayCluster] = []
     config.stash[RUNNING] = running
+    config.stash[NOT_EMPTY] = set()
     if config.getini("rillway_scope") not in SCOPES:
         raise pytest.UsageError(f"rillway_scope must be one of: {', '.join(SCOPES)}")
     try:
@@ -245,17 +248,33 @@ def closing(function: Any, client: redis.asyncio.Redis | redis.asyncio.RedisClus
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Empties the servers before the test's fixtures run, so that the fixtures' data stays."""
-    running = item.config.stash[RUNNING]
-    for server in running:
-        if item.config.getini("rillway_flush"):
+    """Empties the test's servers before its fixtures run, so that the fixtures' data stays."""
+    used = used_by(item)
+    if item.config.getini("rillway_flush"):
+        for server in {*used, *item.config.stash[NOT_EMPTY]}:
             renew(server)
-    item.stash[LOGGED] = {server: len(server.log) for server in processes(running)}
+    item.config.stash[NOT_EMPTY].clear()
+    item.stash[LOGGED] = {server: len(server.log) for server in processes(used)}
 
 
-def processes(running: list[RillwayServer | RillwayCluster]) -> Iterator[RillwayServer]:
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    item.config.stash[NOT_EMPTY].update(used_by(item))
+
+
+def used_by(item: pytest.Item) -> list[RillwayServer | RillwayCluster]:
+    """The running servers that a test has named, or got by `request.getfixturevalue` so far."""
+    names = getattr(getattr(item, "_request", None), "fixturenames", ())
+    return [
+        server
+        for server in item.config.stash[RUNNING]
+        if ("rillway_server" if isinstance(server, RillwayServer) else "rillway_cluster") in names
+    ]
+
+
+def processes(servers: Iterable[RillwayServer | RillwayCluster]) -> Iterator[RillwayServer]:
     """The servers, those of clusters among them."""
-    for server in running:
+    for server in servers:
         if isinstance(server, RillwayServer):
             yield server
         else:
@@ -282,7 +301,7 @@ def pytest_runtest_makereport(
     report = yield
     if report.failed:
         logged = item.stash.get(LOGGED, {})
-        for server in processes(item.config.stash[RUNNING]):
+        for server in processes(used_by(item)):
             printed = server.log[logged.get(server, 0) :]
             if printed or "rillway_server" in getattr(item, "fixturenames", ()):
                 title = f"Rillway on port {server.port} ({server.state}) printed"

@@ -23,7 +23,7 @@ OPTIONS = [
     *("-p", "no:cacheprovider"),
     *("-o", "asyncio_default_fixture_loop_scope=function"),
 ]
-DEADLINE_SECONDS = 20.0
+DEADLINE_SECONDS = 60.0
 
 
 @pytest.fixture
@@ -169,6 +169,32 @@ def test_a_server_in_the_process_is_new_for_each_test(project: pytest.Pytester) 
         asyncio_mode = auto
         rillway_decode_responses = true
         rillway_directives = maxclients 50
+        """
+    )
+    run(project).assert_outcomes(passed=4)
+
+
+def test_a_server_is_emptied_only_for_tests_that_may_use_it(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        """
+        import redis
+
+        PORTS = []
+
+        def test_writing(rillway_server, rillway_client):
+            PORTS.append(rillway_server.port)
+            rillway_client.set("k", 1)
+
+        def test_asking_for_it(request):
+            assert request.getfixturevalue("rillway_client").incr("k") == 1
+
+        def test_something_else():
+            with redis.Redis(port=PORTS[0]) as client:
+                assert client.incr("k") == 1
+
+        def test_one_more_thing():
+            with redis.Redis(port=PORTS[0]) as client:
+                assert client.incr("k") == 2
         """
     )
     run(project).assert_outcomes(passed=4)
