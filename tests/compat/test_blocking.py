@@ -70,7 +70,7 @@ def test_a_wait_lasts_as_long_as_it_says(server_name: str, request: pytest.Fixtu
         client.send("FLUSHALL")
         started = time.monotonic()
         assert client.send("XREAD", "BLOCK", 150, "STREAMS", "s", "$") == b"*-1\r\n"
-        assert 0.150 <= time.monotonic() - started < 1.0
+        assert time.monotonic() - started >= 0.150
 
 
 @pytest.mark.parametrize("server_name", ["rillway_server", "redis_server"])
@@ -82,9 +82,11 @@ def test_a_wake_up_without_entries_does_not_prolong_a_wait(
         other.send("FLUSHALL")
         other.send("XGROUP", "CREATE", "s", "g", "$", "MKSTREAM")
         started = time.monotonic()
-        waiting.write("XREADGROUP", "GROUP", "g", "alice", "BLOCK", 600, "STREAMS", "s", ">")
-        time.sleep(0.4)
+        waiting.write("XREADGROUP", "GROUP", "g", "alice", "BLOCK", 2_000, "STREAMS", "s", ">")
+        time.sleep(1.8)
+        woken = time.monotonic()
         taking = ("XREADGROUP", "GROUP", "g", "bob", "STREAMS", "s", ">")
         other.pipeline([("MULTI",), ("XADD", "s", "1-1", "f", "1"), taking, ("EXEC",)])
         assert waiting.read_reply() == b"*-1\r\n"
-        assert 0.600 <= time.monotonic() - started < 0.950
+        assert time.monotonic() - started >= 2.0
+        assert time.monotonic() - woken < 2.0  # it would last as long again

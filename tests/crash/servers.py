@@ -16,7 +16,7 @@ from tests.support.programs import processes, servers
 from tests.support.programs.ports import free_port
 from tests.support.programs.servers import RunningServer
 
-READY_SECONDS = 20.0
+READY_SECONDS = 60.0
 POLL_SECONDS = 0.005
 REPLY_SECONDS = 30.0
 PORT_LINE = re.compile(r"\bport (\d+) on\b")

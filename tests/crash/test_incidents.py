@@ -33,7 +33,7 @@ pytestmark = pytest.mark.integration
 
 ALWAYS = ("--appendonly", "yes", "--appendfsync", "always", "--save", "")
 EVERYSEC = ("--appendonly", "yes", "--appendfsync", "everysec", "--save", "")
-WAIT_SECONDS = 10.0
+WAIT_SECONDS = 60.0
 DAY_MS = 1_700_000_000_000
 NEXT_DAY_MS = DAY_MS + 86_400_000
 

@@ -33,7 +33,7 @@ from tests.fuzz.command_rules import check_database
 from tests.fuzz.fuzz_commands import time_limit
 from tests.support.examples import examples
 
-HANGS_AFTER_SECONDS = 5.0
+HANGS_AFTER_SECONDS = 30.0
 SEED = 1
 
 SNAPSHOTS = {

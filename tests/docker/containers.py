@@ -24,7 +24,7 @@ from tests.docker.buildah import command
 from tests.support.programs import processes
 
 USER_ID = 999
-READY_SECONDS = 15.0
+READY_SECONDS = 60.0
 POLL_SECONDS = 0.02
 
 

@@ -42,6 +42,7 @@ from pathlib import Path
 
 from rillway.testing.warm import WarmProcess
 from tests.support.duckdb_extensions import install_extensions
+from tests.support.programs.ports import free_port
 from tests.support.programs.servers import begin_rillway
 
 ROOT = Path(__file__).parents[2]
@@ -62,8 +63,12 @@ BLOCK = re.compile(
 )
 MARK = re.compile(r"<!-- ([a-z ]+?)(?:: (.*))? -->")
 SERVER = re.compile(r"(rillway serve|redis-server)\b(?!.*&$)")
-# What bash says of killed jobs, and redis-cli of commands that took half a second or longer.
-NOISE = re.compile(r"^(\S+: line \d+: +\d+ (Killed|Terminated).*|\(\d+\.\d+s\))\n", re.MULTILINE)
+# What bash prints about killed jobs, redis-cli about commands that took half a second or longer,
+# and a consumer about a server that a busy machine has slowed down.
+NOISE = re.compile(
+    r"^(\S+: line \d+: +\d+ (Killed|Terminated).*|\(\d+\.\d+s\)|.*: no answer in \d+\.\d+ s)\n",
+    re.MULTILINE,
+)
 ID = re.compile(r"\b1\d{12}-\d+\b")
 # A number in an escaped line, perhaps with its unit; not the count of a repetition.
 VARYING = re.compile(r"(?<![{\\])\d[\d,]*(\\\.\d+)?(?:ms\b|[smhkMG]\b)?(?![}\d])")
@@ -202,7 +207,7 @@ class Page:
 
     def __init__(self, text: str, folder: Path, *, thorough: bool) -> None:
         self._folder = folder
-        self._ports = dict(zip(PORTS, map(str, free_ports(len(PORTS))), strict=True))
+        self._ports = {port: str(free_port()) for port in PORTS}
         self._thorough = thorough
         self._blocks = list(blocks(text))
         self._environment = self._make_environment()
@@ -359,14 +364,6 @@ def _commands_of(block: Block) -> list[str]:
     if block.language != "console" or "file" in block.marks:
         return []
     return [command for command, _ in commands(block.text)]
-
-
-def free_ports(count: int) -> list[int]:
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
 
 
 def answers(port: int) -> bool:

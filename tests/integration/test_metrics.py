@@ -64,7 +64,7 @@ class Served:
         connection: http.client.HTTPConnection
         address = "127.0.0.1", port or self.port
         if context is None:
-            connection = http.client.HTTPConnection(*address, timeout=10)
+            connection = http.client.HTTPConnection(*address, timeout=60)
         else:
             connection = http.client.HTTPSConnection(*address, timeout=10, context=context)
         connection.request(method, path, headers=headers)
@@ -74,7 +74,7 @@ class Served:
         return status, body
 
     def open(self, port: int = 0) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", port or self.port), timeout=10)
+        return socket.create_connection(("127.0.0.1", port or self.port), timeout=60)
 
 
 @pytest.fixture

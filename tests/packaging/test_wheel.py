@@ -157,12 +157,12 @@ def test_the_installed_server_answers_even_beside_a_users_own_server_package(
             line = process.stdout.readline()
             assert line, f"the server ended without naming a port:\n{printed}"
             printed += line
-        with socket.create_connection(("127.0.0.1", int(match[1])), timeout=5) as connection:
+        with socket.create_connection(("127.0.0.1", int(match[1])), timeout=60) as connection:
             connection.sendall(b"PING\r\n")
             assert connection.recv(64) == b"+PONG\r\n"
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(60)
 
 
 @pytest.mark.parametrize("order", ["before", "after"])

@@ -10,7 +10,7 @@ from tests.support.programs.servers import RunningServer
 from tests.support.views import view
 from tests.support.waiting import until
 
-WAIT_SECONDS = 15.0
+WAIT_SECONDS = 60.0
 DATABASES = 16
 
 

@@ -192,7 +192,7 @@ class RespClient:
         *,
         context: ssl.SSLContext | None = None,
         protocol: int = 2,
-        timeout_seconds: float = 10.0,
+        timeout_seconds: float = 30.0,
     ) -> None:
         """`address`: a port, or the path of a Unix socket; over TLS with a `context`."""
         if isinstance(address, Path):

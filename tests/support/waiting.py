@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import io
+import os
+import signal
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 
 POLL_SECONDS = 0.005
 
@@ -16,3 +21,30 @@ def until(
     while not holds():
         assert time.monotonic() < deadline, what
         time.sleep(POLL_SECONDS)
+
+
+@contextmanager
+def interrupted_once(
+    holds: Callable[[str], object], *, seconds: float = 30.0
+) -> Iterator[Callable[[], str]]:
+    """Send this process SIGINT once `holds` is true of what it prints, and after `seconds` anyway.
+
+    The block has to handle the signal. Yields what returns all that was printed, errors included.
+    """
+    printed, is_over = io.StringIO(), threading.Event()
+    deadline = time.monotonic() + seconds
+
+    def interrupt() -> None:
+        while not is_over.wait(POLL_SECONDS):
+            if holds(printed.getvalue()) or time.monotonic() > deadline:
+                os.kill(os.getpid(), signal.SIGINT)
+                return
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    try:
+        with redirect_stdout(printed), redirect_stderr(printed):
+            yield printed.getvalue
+    finally:
+        is_over.set()
+        thread.join()

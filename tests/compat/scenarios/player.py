@@ -9,7 +9,8 @@ A scenario is a text of lines:
 
 Commands are sent one at a time: the next step begins when the server has done everything that the
 last one caused. To find out, an observer sends two requests: the first reply shows that the server
-has seen the command, the second that its effects have been sent.
+has seen the command, the second that its effects have been sent. What a command before `await`
+caused counts as part of that step.
 """
 
 from __future__ import annotations
@@ -59,18 +60,24 @@ class Stage:
 
     def play(self, scenario: str) -> list[Step]:
         """Plays all lines, then closes all connections."""
-        lines = [line.strip() for line in scenario.splitlines()]
+        stripped = [line.strip() for line in scenario.splitlines()]
+        lines = [line for line in stripped if line and not line.startswith("#")]
         try:
-            return [self._step(line) for line in lines if line and not line.startswith("#")]
+            return [
+                self._step(line, is_awaited=following.startswith("await "))
+                for line, following in zip(lines, [*lines[1:], ""], strict=True)
+            ]
         finally:
             for actor in self._actors.values():
                 actor.connection.close()
             self._observer.close()
 
-    def _step(self, line: str) -> Step:
+    def _step(self, line: str, *, is_awaited: bool) -> Step:
         name, colon, command = line.partition(": ")
         if colon:
             self._send(name, command)
+            if is_awaited:  # a short wait may end before the observer is answered
+                return Step(line, [])
         else:
             verb, name = line.split()
             if verb == "close":

@@ -124,12 +124,12 @@ def test_a_subscriber_that_loses_its_channel_is_disconnected(
 ) -> None:
     with as_worker(own, protocol) as worker, worker.pubsub() as pubsub:
         pubsub.subscribe("jobs")
-        assert pubsub.get_message(timeout=5)["type"] == "subscribe"
+        assert pubsub.get_message(timeout=60)["type"] == "subscribe"
         boss.publish("jobs", "first")
-        assert pubsub.get_message(timeout=5)["data"] == "first"
+        assert pubsub.get_message(timeout=60)["data"] == "first"
         boss.execute_command("ACL", "SETUSER", "worker", "&more")
         boss.publish("jobs", "second")
-        assert pubsub.get_message(timeout=5)["data"] == "second"
+        assert pubsub.get_message(timeout=60)["data"] == "second"
         boss.execute_command("ACL", "SETUSER", "worker", "resetchannels", "&other")
         with pytest.raises((ConnectionError, NoPermissionError)):
             while True:

@@ -25,7 +25,7 @@ pytestmark = [
 ]
 
 
-DEADLINE_SECONDS = 10.0
+DEADLINE_SECONDS = 60.0
 
 
 @pytest.fixture

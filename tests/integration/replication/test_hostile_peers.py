@@ -78,7 +78,7 @@ def test_a_replica_that_does_more_than_follow_changes_nothing(
     primary: RunningServer, sent: bytes
 ) -> None:
     before = contents(primary)
-    with socket.create_connection(("127.0.0.1", primary.port), timeout=5) as connection:
+    with socket.create_connection(("127.0.0.1", primary.port), timeout=60) as connection:
         connection.sendall(sent)
         connection.settimeout(0.3)
         try:

@@ -19,5 +19,5 @@ def console(*words: str) -> Iterator[str]:
             yield process.stdout.readline().strip()
         finally:
             process.send_signal(signal.SIGTERM)
-            status = process.wait(10)
+            status = process.wait(60)
     assert status == 0

@@ -203,7 +203,7 @@ async def test_two_consumers_that_race_for_a_dead_ones_entries_handle_each_once(
 
 async def test_an_entry_in_work_is_not_taken_over_however_long_it_takes(scene: Scene) -> None:
     scene.add("long", "waiting")
-    idle_ms = 500
+    idle_ms = 1000
     slow, quick = Recorder(), Recorder()
 
     async def take_long(entry: Entry) -> None:
@@ -251,7 +251,7 @@ async def test_a_stop_ends_a_read_that_would_block_for_ever(scene: Scene) -> Non
     running = asyncio.ensure_future(consumer.run(Recorder()))
     await until_it_blocks(scene)
     consumer.stop()
-    await asyncio.wait_for(running, 1.0)
+    await asyncio.wait_for(running, DEADLINE_SECONDS)
 
 
 async def test_a_stop_lets_the_entry_at_hand_finish_and_gives_back_the_others(

@@ -26,7 +26,7 @@ def words(client: Any) -> list[bytes]:
 
 
 async def until_moved(delays: Delays, scene: Scene) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not scene.client.xlen(STREAM):
         assert time.monotonic() < deadline
         await delays.move_due()

@@ -124,10 +124,10 @@ async def test_a_failed_entry_comes_again_by_the_groups_policy_and_then_dies(
 
 
 async def test_a_long_handler_is_not_overtaken_by_the_deadline(rillway_scene: Scene) -> None:
-    set_policy(rillway_scene, "ACK-WAIT", 200)
+    set_policy(rillway_scene, "ACK-WAIT", 1000)
     rillway_scene.add("slow")
     handle = Recorder()
-    handle.then = lambda entry: asyncio.sleep(0.7)
+    handle.then = lambda entry: asyncio.sleep(2.2)
     consumer = make(rillway_scene)
     await run_until(consumer, handle, lambda: consumer.counts.acknowledged == 1)
     assert handle.values == ["slow"]

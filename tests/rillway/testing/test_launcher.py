@@ -53,10 +53,10 @@ def test_a_process_ends_when_the_other_end_of_its_pipe_is_closed() -> None:
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(0.2)
         process.stdin.close()
-        assert process.wait(5) == -signal.SIGKILL
+        assert process.wait(60) == -signal.SIGKILL
 
 
 @pytest.mark.integration
 def test_a_process_ends_when_its_parent_is_another_although_the_pipe_is_open() -> None:
     with follower(parent=1 if os.getpid() != 1 else 2) as process:
-        assert process.wait(5) == -signal.SIGKILL
+        assert process.wait(60) == -signal.SIGKILL

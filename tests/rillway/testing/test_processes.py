@@ -66,7 +66,7 @@ def test_a_node_that_was_killed_is_started_again(cluster: RillwayCluster) -> Non
     process = cluster.servers[1]._process
     assert process is not None
     process.send_signal(signal.SIGKILL)
-    process.wait(10)
+    process.wait(60)
     assert not cluster.running
     with pytest.raises(ServerFailed, match=r"not all nodes run: running, exit status -9, running"):
         cluster.flush()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,15 +11,9 @@ from rillway.pipeline.wire.connection import Connection
 from rillway.sampler import Sampler
 from rillway.top.feed import Feed, run_rounds
 from tests.support.programs.servers import start_rillway
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.integration
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def test_a_lost_connection_is_said_and_opened_again_and_the_figures_stay(tmp_path: Path) -> None:
@@ -31,14 +24,14 @@ def test_a_lost_connection_is_said_and_opened_again_and_the_figures_stay(tmp_pat
     feed = Feed(url, Sampler(), Connection(url))
     feed.start()
     try:
-        wait_until(lambda: b"s" in feed.sampler.streams)
+        until(lambda: b"s" in feed.sampler.streams)
         assert feed.lost is None and feed.now_ms > 10**12
         server.stop()
-        wait_until(lambda: feed.lost is not None)
+        until(lambda: feed.lost is not None)
         assert feed.lost is not None and feed.lost.startswith("no connection since ")
         assert b"s" in feed.sampler.streams
         server = start_rillway(tmp_path, "--port", str(server.port))
-        wait_until(lambda: feed.lost is None)
+        until(lambda: feed.lost is None)
     finally:
         feed.stop()
         server.stop()

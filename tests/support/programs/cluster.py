@@ -15,7 +15,7 @@ from tests.support.programs.ports import free_port
 from tests.support.programs.servers import RunningServer, start_of
 
 NODE_TIMEOUT_MS = 2_000
-SETTLING_SECONDS = 20.0
+SETTLING_SECONDS = 60.0
 POLL_SECONDS = 0.05
 MIGRATE_TIMEOUT_MS = 10_000
 # Redis is 7.0, newer is 8.2.

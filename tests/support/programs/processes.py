@@ -23,7 +23,7 @@ from rillway.testing.warm import WarmProcess
 Process: TypeAlias = subprocess.Popen[bytes] | WarmProcess
 
 PR_SET_PDEATHSIG = 1
-STOP_SECONDS = 10.0
+STOP_SECONDS = 30.0
 POLL_SECONDS = 0.01
 
 

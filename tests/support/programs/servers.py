@@ -33,7 +33,7 @@ SERVED = Path(os.environ.get("SERVED", ROOT))
 # Not that of rillway.testing, which tests kill.
 _launcher: warm.Launcher | None = None
 _LOCK = threading.Lock()
-READY_SECONDS = 15.0
+READY_SECONDS = 60.0
 POLL_SECONDS = 0.01
 PORT_LINE = re.compile(r"\bport (\d+) on\b")
 REDIS_VERSION = re.compile(r"v=(\d+\.\d+\.\d+)")
@@ -62,7 +62,7 @@ class RunningServer:
     process: Process
     log: Path
 
-    def connect(self, *, protocol: int = 2, timeout_seconds: float = 10.0) -> RespClient:
+    def connect(self, *, protocol: int = 2, timeout_seconds: float = 30.0) -> RespClient:
         """A new connection, with HELLO 3 sent where the protocol is 3."""
         return RespClient(self.port, protocol=protocol, timeout_seconds=timeout_seconds)
 

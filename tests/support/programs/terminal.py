@@ -22,7 +22,7 @@ ROWS, COLUMNS = 50, 300
 CONTROL_SEQUENCE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 PLACED = re.compile(r"\x1b\[(?:(\d+);(\d+)H|(2J)|[0-9;?]*[A-Za-z])|[^\x1b]+")
 READ_BYTES = 65_536
-STOP_SECONDS = 5.0
+STOP_SECONDS = 30.0
 # For a busy machine; usually it takes a fraction of a second.
 DEADLINE_SECONDS = 60.0
 

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
-import signal
-import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +18,7 @@ from tests.rillway.pipeline.group_scene import pending_stream
 from tests.rillway.pipeline.scene import add_many
 from tests.rillway.sampler.test_trend import sample
 from tests.support.programs.servers import RunningServer
+from tests.support.waiting import interrupted_once
 
 pytestmark = pytest.mark.integration
 
@@ -60,10 +58,10 @@ def test_what_was_sampled_goes_into_files(
     assert plot.read_bytes().startswith(b"\x89PNG")
 
 
-def test_it_ends_when_it_is_told_to(stream: Connection, capsys: Capture) -> None:
-    threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGINT)).start()
-    assert main(["--url", stream.url, "--stream", "s", "--every", "50ms"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+def test_it_ends_when_it_is_told_to(stream: Connection) -> None:
+    with interrupted_once(lambda shown: shown.count("\n") > 4) as shown:
+        assert main(["--url", stream.url, "--stream", "s", "--every", "50ms"]) == 0
+    lines = shown().splitlines()
     assert len(lines) > 4 and lines[-1].startswith("s/g")
 
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import csv
-import os
-import signal
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +13,7 @@ from rillway.pipeline.latency.command import main
 from rillway.pipeline.wire.connection import Connection
 from tests.rillway.pipeline.group_scene import pending_stream
 from tests.rillway.pipeline.scene import add
+from tests.support.waiting import interrupted_once, until
 
 pytestmark = pytest.mark.integration
 
@@ -109,31 +107,33 @@ def test_what_was_archived_is_counted_with_what_was_not(
     assert rows[:2] == [["g", "(all)", "20"], ["h", "(all)", "2"]]
 
 
-def test_following_shows_what_comes_in_and_all_of_it_at_the_end(
-    journal: Connection, capsys: Capture
-) -> None:
+def is_followed(url: str) -> bool:
+    """Whether a client waits for entries of the journal."""
+    with Connection(url) as other:
+        return b"blocked_clients:0" not in other.call("INFO", "clients")
+
+
+def test_following_shows_what_comes_in_and_all_of_it_at_the_end(journal: Connection) -> None:
     def acknowledge() -> None:
+        until(lambda: is_followed(journal.url))
         with Connection(journal.url) as other:
-            time.sleep(0.3)
             other.call("XACK", "s", "h", "3-0", "4-0")
-            time.sleep(0.5)
-        os.kill(os.getpid(), signal.SIGINT)
 
     thread = threading.Thread(target=acknowledge)
     thread.start()
-    assert run(journal, "--follow", "--every", "100ms") == 0
+    with interrupted_once(lambda shown: "s/h: 2 acknowledged" in shown) as shown:
+        assert run(journal, "--follow", "--every", "100ms") == 0
     thread.join()
-    shown = capsys.readouterr().out
-    assert " s/h: 2 acknowledged, pending p50 " in shown
-    assert [line.split()[:3] for line in shown.splitlines() if "(all)" in line] == [
+    assert " s/h: 2 acknowledged, pending p50 " in shown()
+    assert [line.split()[:3] for line in shown().splitlines() if "(all)" in line] == [
         ["h", "(all)", "2"]
     ] * 2
 
 
-def test_following_may_begin_in_the_past(journal: Connection, capsys: Capture) -> None:
-    threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGINT)).start()
-    assert run(journal, "--follow", "--from", "2020-01-01", "--group", "g") == 0
-    assert "g      (all)        20" in capsys.readouterr().out
+def test_following_may_begin_in_the_past(journal: Connection) -> None:
+    with interrupted_once(lambda _: is_followed(journal.url)) as shown:
+        assert run(journal, "--follow", "--from", "2020-01-01", "--group", "g") == 0
+    assert "g      (all)        20" in shown()
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def test_of_what_children_print_only_our_lines_are_shown(
     with noise.redirected() as listener:
         script = "echo WARN something >&2; echo 'rillway: s: 5 entries are lost' >&2"
         subprocess.run(["sh", "-c", script], check=True)
-    listener.join(10)
+    listener.join(60)
     assert shown.getvalue() == "rillway: s: 5 entries are lost\n"
     assert list(noise.lines) == ["WARN something", "rillway: s: 5 entries are lost"]
 
