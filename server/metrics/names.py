@@ -235,6 +235,7 @@ STREAM_DELETED_ID = _redis(
 STREAM_ADDED = _redis("stream_entries_added_total", "counter", "Entries that were ever added")
 STREAM_BYTES = _own("stream_memory_bytes", "gauge", "Memory of a stream with its groups")
 STREAM_BLOCKED = _own("stream_blocked_clients", "gauge", "Clients that wait for a stream")
+STREAM_SCHEDULED = _own("stream_scheduled", "gauge", "Entries that are added later (DELAY)")
 
 GROUP_CONSUMERS = _redis("stream_group_consumers", "gauge", "Consumers of a group")
 GROUP_PENDING = _redis("stream_group_messages_pending", "gauge", "Pending entries of a group")
@@ -256,6 +257,13 @@ GROUP_LAG_SECONDS = _own(
 )
 GROUP_LATENCY = _own(
     "stream_group_delivery_latency_seconds", "histogram", "From XADD to the first delivery"
+)
+GROUP_HELD = _own("stream_group_held", "gauge", "1: MAX-PENDING keeps new entries back")
+GROUP_REDELIVERED = _own(
+    "stream_group_redelivered_total", "counter", "Deliveries of entries that fell due"
+)
+GROUP_DEAD_LETTERS = _own(
+    "stream_group_dead_letters_total", "counter", "Entries that became dead letters"
 )
 CONSUMER_PENDING = _redis(
     "stream_group_consumer_messages_pending", "gauge", "Pending entries of a consumer"

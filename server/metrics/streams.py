@@ -146,6 +146,8 @@ class StreamMetrics:
         if stream.length:
             add(names.STREAM_FIRST_ID, id_ms(stream.first_id), labels)
             add(names.STREAM_LAST_ID, _known(lambda: id_ms(stream.last_live_id)), labels)
+        if stream.policy is not None and stream.policy.schedule is not None:
+            add(names.STREAM_SCHEDULED, stream.policy.schedule.count, labels)
 
     # -- groups --------------------------------------------------------------------------------
 
@@ -177,6 +179,13 @@ class StreamMetrics:
         idle_ms = 0 if delivered_ms is None else max(0, self._now_ms - delivered_ms)
         add(names.GROUP_LONGEST_IDLE, idle_ms / MS, labels)
         add(names.GROUP_LAG_SECONDS, self._age(_next_id(stream, group)), labels)
+        policy = group.policy
+        if policy is not None:
+            in_flight = len(group.pending) - group.nacked_count - policy.reserved_count
+            is_held = 0 < policy.options.max_pending <= in_flight
+            add(names.GROUP_HELD, int(is_held), labels)
+            add(names.GROUP_REDELIVERED, policy.redelivered, labels)
+            add(names.GROUP_DEAD_LETTERS, policy.dead_lettered, labels)
 
     def _age(self, entry_id: EntryID | None) -> float | None:
         """Seconds since an entry was added: 0 for none, None if its ID is no time."""

@@ -55,6 +55,29 @@ def test_a_group_is_described() -> None:
     assert ages == {"oldest_pending_age": 10, "longest_idle_pending": 6, "lag": 10}
 
 
+def test_policies_are_described_where_there_are_some() -> None:
+    server = delivered()
+    names = ("held", "redelivered_total", "dead_letters_total")
+
+    def policies() -> list[float | None]:
+        samples = samples_of(server)
+        of_group = [value(samples, f"rillway_stream_group_{name}", **MAILERS) for name in names]
+        return [value(samples, "rillway_stream_scheduled", **ORDERS), *of_group]
+
+    assert policies() == [None, None, None, None]
+    client = server.connect()
+    client.execute("XADD", "orders", "DELAY", "60000", "*", "item", "later")
+    client.execute(
+        "XGROUP", "CONFIG", "orders", "mailers", "ACK-WAIT", "1000", "MAX-DELIVERIES", "2",
+        "DEAD-LETTER", "dead", "MAX-PENDING", "1",
+    )  # fmt: skip
+    assert policies() == [1, 1, 0, 0]
+    client.execute("XREADGROUP", "GROUP", "mailers", "bert", "STREAMS", "orders", ">")
+    assert policies() == [1, 1, 1, 0]
+    server.advance(1000)
+    assert policies() == [1, 0, 1, 1]
+
+
 def test_a_consumer_is_described() -> None:
     samples = samples_of(delivered())
     assert value(samples, "redis_stream_group_consumer_messages_pending", **ANNA) == 1
