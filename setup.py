@@ -127,6 +127,8 @@ COMPILED = (
     "commands/keys/existence.py",
     "commands/keys/pattern.py",
     "commands/lists/elements.py",
+    "commands/pubsub/messages.py",
+    "commands/pubsub/registry.py",
     "commands/scripting/calls.py",
     "commands/scripting/interpreter.py",
     "commands/scripting/evaluation.py",

@@ -136,8 +136,9 @@ class Receiver(Protocol):
         """Send a message."""
 
 
-def _has_no_subscribers(channel: bytes, message: bytes) -> None:
+def _has_no_subscribers(channel: bytes, message: bytes) -> int:
     """Until the first client subscribes (commands/pubsub/registry.py)."""
+    return 0
 
 
 @cython.cclass
@@ -173,7 +174,7 @@ class Instance:
         self._features: dict[type[Feature], Feature] = {}
         self.key_observers: list[KeyObserver] = []  # see `observe_keys`
         self.at_cycle_end: list[Callable[[], None]] = []  # runs once, before output leaves
-        self.publish: Callable[[bytes, bytes], object] = _has_no_subscribers  # a keyspace event
+        self.publish: Callable[[bytes, bytes], int] = _has_no_subscribers
         self.chance = Chance(host.random_below(1 << 62))
         # statistics
         self.stats = Stats()

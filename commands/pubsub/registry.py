@@ -12,7 +12,7 @@ client that subscribes later does not get them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol, TypeAlias
 
 from commands.core.client import Clients
@@ -174,21 +174,21 @@ class PubSub:
 
     def publish(self, channel: bytes, message: bytes) -> int:
         """Send to the subscribers of the channel and of the patterns; how many got it."""
-        named = [replies.bulk(channel), replies.bulk(message)]
         receivers = 0
         subscribers = self.channels.by_name.get(channel)
         if subscribers:
-            receivers += _deliver(subscribers, [replies.bulk(b"message"), *named])
-        for pattern in self.patterns.fitting(channel):
-            head = [replies.bulk(b"pmessage"), replies.bulk(pattern)]
-            receivers += _deliver(self.patterns.by_name[pattern], head + named)
+            receivers = _deliver(subscribers, (b"message", channel, message))
+        patterns = self.patterns
+        if patterns.by_name:
+            for pattern in patterns.fitting(channel):
+                words = (b"pmessage", pattern, channel, message)
+                receivers += _deliver(patterns.by_name[pattern], words)
         return receivers
 
     def publish_to_shard(self, channel: bytes, message: bytes) -> int:
         """Send to the subscribers of a shard channel; how many got it."""
-        words = (b"smessage", channel, message)
-        subscribers = self.shard_channels.by_name.get(channel, {})
-        return _deliver(subscribers, [replies.bulk(word) for word in words])
+        subscribers = self.shard_channels.by_name.get(channel)
+        return _deliver(subscribers, (b"smessage", channel, message)) if subscribers else 0
 
     def memory_bytes(self) -> int:
         """The memory of the tables, beside that of the clients' own names."""
@@ -228,13 +228,16 @@ def update_gate(client: Subscriber) -> None:
         client.gates &= ~GATE_SUBSCRIBED
 
 
-def _deliver(subscribers: Iterable[Subscriber], elements: list[bytes]) -> int:
-    """Send one message, its elements encoded already; how many clients there were."""
-    body = b"".join(elements)
-    array = replies.push_header(len(elements), 2) + body
-    push = replies.push_header(len(elements), 3) + body
+def _deliver(subscribers: Iterable[Subscriber], words: Sequence[bytes]) -> int:
+    """Send one message, which is encoded once for each protocol; how many clients there were."""
+    array = push = b""
     receivers = 0
     for client in subscribers:
-        client.send(push if client.resp == 3 else array)
+        if client.resp == 3:
+            push = push or replies.push_header(len(words), 3) + replies.bulks(words)
+            client.send(push)
+        else:
+            array = array or replies.bulk_array(words)
+            client.send(array)
         receivers += 1
     return receivers
