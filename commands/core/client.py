@@ -73,6 +73,7 @@ def _transitions() -> dict[tuple[ClientState, ClientEvent], ClientState]:
         (states.BEING_ANSWERED, events.RESUME): states.RESUMING,
         (states.POSTPONED, events.RESUME): states.RESUMING,
         (states.RESUMING, events.RESUME): states.RESUMING,
+        (states.RESUMING, events.ANSWER): states.BEING_ANSWERED,
         (states.RESUMING, events.GO_ON): states.READY,
         (states.YIELDED, events.GO_ON): states.READY,
     }

@@ -5,7 +5,8 @@ server then builds one piece at a time, between other clients' requests, as fast
 them (back-pressure) (server/loop/long_replies.py). Meanwhile the client's own later requests wait.
 
 The reply must show the data as it was when the handler ran: the handler must copy or freeze what
-may change later. Inside EXEC, and wherever pieces cannot be sent, they are joined into one reply.
+may change later. EXEC answers the pieces of all its replies in their order. Wherever pieces cannot
+be sent, they are joined into one reply.
 """
 
 from __future__ import annotations
@@ -25,13 +26,22 @@ PIECE_BYTES = 128 * 1024
 class LongReply:
     """A reply in pieces; see the module."""
 
-    __slots__ = ("_on_end", "_pieces", "is_begun", "queued_messages", "request", "used_us")
+    __slots__ = (
+        "_on_end", "_pieces", "is_begun", "queued_messages", "request", "shows_changes", "used_us",
+    )  # fmt: skip
 
-    def __init__(self, pieces: Iterable[bytes], on_end: Callable[[], object] | None = None) -> None:
+    def __init__(
+        self,
+        pieces: Iterable[bytes],
+        on_end: Callable[[], object] | None = None,
+        *,
+        shows_changes: bool = False,
+    ) -> None:
         """`pieces`: each takes at most about half a millisecond to make; it may be empty.
 
         The iterator may raise a ReplyError as long as all pieces before were empty. `on_end` is
-        called once: after the last piece, or when the client disconnects.
+        called once: after the last piece, or when the client disconnects. `shows_changes`: later
+        pieces show later changes (SCAN).
         """
         self._pieces: Iterator[bytes] = iter(pieces)
         self._on_end = on_end
@@ -39,6 +49,7 @@ class LongReply:
         self.queued_messages: list[bytes] = []  # sent after the reply
         self.request: list[bytes] = []  # the request that it answers
         self.used_us = 0  # for the pieces so far
+        self.shows_changes = shows_changes
 
     def next_piece(self) -> bytes | None:
         """The next piece; None after the last one. An error is a piece, and the last one."""

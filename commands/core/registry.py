@@ -391,13 +391,20 @@ class Runner:
         """The whole of a long reply; if it fails, its error."""
         raise NotImplementedError
 
+    def begin_long_reply(self, client: Client, reply: LongReply, argv: Argv, position: int) -> bool:
+        """Send a reply to a request in pieces. True: it is complete already, and it had to be
+        inserted at a position of the output."""
+        raise NotImplementedError
+
     def run_held_back(
         self, client: Client, command: Command, request: Request, keeps: int
     ) -> Reply:
         """`run` that propagates only to the targets that redis.set_repl(`keeps`) selects."""
         raise NotImplementedError
 
-    def run_queue(self, client: Client, queued: list[Command], requests: list[Request]) -> bytes:
+    def run_queue(
+        self, client: Client, queued: list[Command], requests: list[Request]
+    ) -> bytes | LongReply:
         """The replies of the requests of a transaction, `queued` being their commands."""
         raise NotImplementedError
 

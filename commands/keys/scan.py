@@ -80,7 +80,7 @@ def scan(client: Client, argv: Request) -> bytes | LongReply:
     cursor = parse_cursor(argv[1])
     options = parse_scan_options(Arguments(argv, 2), takes_type=True)
     if min(options.count, len(client.db)) > MANY_KEYS:
-        return LongReply(_scan_in_pieces(client, cursor, options))
+        return LongReply(_scan_in_pieces(client, cursor, options), shows_changes=True)
     cursor, found = _scan_some(client, cursor, options, options.count)
     return replies.array([replies.bulk(b"%d" % cursor), replies.bulk_array(found)])
 

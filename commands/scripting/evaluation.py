@@ -18,6 +18,7 @@ from commands.cluster.routing import ANY_SLOT, NO_SLOT
 from commands.core.client import Client
 from commands.core.gates import GATE_STALE
 from commands.core.instance import Instance
+from commands.core.long_reply import LONG_BYTES, LongReply, in_pieces
 from commands.core.registry import (
     ALLOW_BUSY,
     DENYOOM,
@@ -175,7 +176,7 @@ class Scripting:
             self._runner = self.instance.feature(Services).runner
         return self._runner.run_with_pauses(running.client, running.argv, self._work)
 
-    def _perform(self) -> bytes:
+    def _perform(self) -> bytes | LongReply:
         running: Running
         interpreter: Interpreter
         function: Compiled
@@ -198,7 +199,9 @@ class Scripting:
             if self.client.output:
                 self.client.output.clear()
         if type(result) is bytes:
-            return result
+            return result if len(result) < LONG_BYTES else LongReply(in_pieces([result]))
+        if type(result) is list:
+            return LongReply(in_pieces(result))
         assert isinstance(result, Failure)
         text = result.text
         if result.source is not None and result.line is not None:

@@ -3,8 +3,8 @@
 from commands.scripting.lua_stack cimport (
     COUNT_KBYTES,
     MOST_REPLY_BYTES,
-    MOST_RESULT_BYTES,
     add_functions,
+    answer_at,
     collector,
     interface_names,
     lua_State,
@@ -14,10 +14,8 @@ from commands.scripting.lua_stack cimport (
     pushnil,
     reference_of,
     release_lock,
-    reply_at,
     rillway_call,
     rillway_encode,
-    rillway_left,
     run_function,
     set_interface,
     tonumber,
@@ -42,7 +40,7 @@ cdef class Crossing:
     cdef object _table_from
     cdef object _used
     cdef dict _runs
-    cdef bytes _reply
+    cdef object _reply
     cdef long _base_bytes
     cdef public bint is_direct
     cdef lua_State *_state
@@ -77,10 +75,8 @@ cdef inline int call_on(lua_State *state, void *itself) noexcept:
 
 cdef inline int encode_on(lua_State *state, void *itself) noexcept:
     """Make a reply of the value on the stack, for which two versions of RESP follow."""
-    global rillway_left
-    rillway_left = MOST_RESULT_BYTES
     try:
-        reply = reply_at(state, 1, <int> tonumber(state, 2), <int> tonumber(state, 3), 0)
+        reply = answer_at(state, 1, <int> tonumber(state, 2), <int> tonumber(state, 3))
     except BaseException:
         return False
     (<Crossing> itself)._reply = reply

@@ -168,8 +168,9 @@ class Chance:
 
 
 # What lua/runner.lua returns: a reply, or False, the text of an error, its source and line, and
-# whether it was counted. None and a text are an error that Lua could not catch.
-Result: TypeAlias = "bytes | tuple[Any, ...]"
+# whether it was counted. None and a text are an error that Lua could not catch. A reply of a
+# megabyte or more may be in parts.
+Result: TypeAlias = "bytes | list[bytes] | tuple[Any, ...]"
 
 NO_WORDS = b"!ERR Lua redis lib command arguments must be strings or integers\r\n"
 _AS_ARGUMENT = as_argument
@@ -211,7 +212,7 @@ class Crossing:
         self._native = native
         self._table_from = lua.table_from
         self._used: Callable[[], int] = lua.get_memory_used
-        self._reply = b""  # of the function that has run
+        self._reply: bytes | list[bytes] = b""  # of the function that has run
         self._base_bytes = 0
         self.is_direct = cython.compiled and self._open(lua, native)
 
@@ -484,19 +485,19 @@ class Interpreter:
 
     def run_script(
         self, function: Compiled, resp: cython.int, keys: Argv, rest: Argv
-    ) -> bytes | Failure:
+    ) -> bytes | list[bytes] | Failure:
         """The reply of a script of EVAL."""
         return self._run(function, True, resp, keys, rest)
 
     def run_function(
         self, function: Compiled, resp: cython.int, keys: Argv, rest: Argv
-    ) -> bytes | Failure:
+    ) -> bytes | list[bytes] | Failure:
         """The reply of a function of a library."""
         return self._run(function, False, resp, keys, rest)
 
     def _run(
         self, function: Compiled, is_script: cython.bint, resp: cython.int, keys: Argv, rest: Argv
-    ) -> bytes | Failure:
+    ) -> bytes | list[bytes] | Failure:
         size_bytes = _memory_of(keys) + _memory_of(rest)
         if self._crossing.used_bytes() + size_bytes >= self._collect_at_bytes:
             self.collect()
@@ -506,7 +507,7 @@ class Interpreter:
             result = self._crossing.run(function, is_script, resp, keys, rest)
         except Exception as error:  # Lua could not catch it: it has no memory left
             result = (None, repr(error).encode("utf-8", "replace"))
-        if type(result) is bytes:
+        if type(result) is bytes or type(result) is list:
             return result
         is_caught, text, source, line, is_counted = (*result, None, None, None)[:5]
         if is_caught is None:

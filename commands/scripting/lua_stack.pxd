@@ -66,6 +66,7 @@ cdef extern from *:
 
     /* How many bytes the reply that is made may still take: tables may be in others many times. */
     static long rillway_left;
+    static long rillway_text;  /* the bytes of its strings so far */
 
     /* redis.call, a closure of its crossing and of what makes a value, or an error, of a reply that
        was not made one here. */
@@ -134,7 +135,7 @@ cdef extern from *:
     ctypedef struct lua_State
     ctypedef int (*handler_t)(lua_State *, void *) noexcept
     handler_t rillway_call, rillway_encode
-    long rillway_left
+    long rillway_left, rillway_text
     lua_State *opened_state
     int opened_native, REGISTRY
     const char *const *lua_names
@@ -172,6 +173,11 @@ cdef enum:
     MOST_REPLY_BYTES = 32768
     MOST_RESULT_BYTES = 1048576
     VALUE_BYTES = 16
+    # Bytes of a string for each byte of that.
+    STRING_SHARE = 32
+    # A result with strings of this size is answered in parts, each of which is no longer than this.
+    LONG_TEXT_BYTES = 1048576
+    PART_BYTES = 131072
 
 
 # -- the interface ---------------------------------------------------------------------------------
@@ -248,19 +254,46 @@ cdef inline bytes status_at(lua_State *state, int index):
         return None
     return b"+" + text[:size] + b"\r\n"
 
-cdef inline bytes reply_at(lua_State *state, int index, int resp, int script_resp, int depth):
+cdef inline list parts_at(lua_State *state, int index):
+    """The string at a place of the stack, as a bulk string in parts.
+
+    The allocator keeps their memory for the next reply; that of one large string would be new each
+    time, which takes far longer than to copy the string.
+    """
+    cdef size_t size, at = 0
+    cdef const char *text = tolstring(state, index, &size)
+    cdef list parts = [b"$" + decimal(size) + b"\r\n"]
+    while at < size:
+        parts.append(PyBytes_FromStringAndSize(text + at, min(size - at, <size_t> PART_BYTES)))
+        at += PART_BYTES
+    parts.append(b"\r\n")
+    return parts
+
+cdef inline object answer_at(lua_State *state, int index, int resp, int script_resp):
+    """`reply_at` of the result of a script; a list of its parts if it is long."""
+    global rillway_left, rillway_text
+    cdef size_t size
+    rillway_left, rillway_text = MOST_RESULT_BYTES, 0
+    if type_of(state, index) == STRING:
+        tolstring(state, index, &size)
+        if size >= LONG_TEXT_BYTES:
+            return parts_at(state, index)
+    return reply_at(state, index, resp, script_resp, 0)
+
+cdef inline object reply_at(lua_State *state, int index, int resp, int script_resp, int depth):
     """The reply that a value stands for; None if it is none of the usual ones.
 
     Then more may be on the stack.
     """
-    global rillway_left
+    global rillway_left, rillway_text
     cdef int kind = type_of(state, index)
     cdef double number
     cdef size_t size
     rillway_left -= VALUE_BYTES
     if kind == STRING:
         tolstring(state, index, &size)
-        rillway_left -= size
+        rillway_text += size
+        rillway_left -= size // STRING_SHARE
     if rillway_left < 0:
         return None  # Lua makes it, which can be stopped and has a limit of memory
     if kind == STRING:
@@ -278,7 +311,7 @@ cdef inline bytes reply_at(lua_State *state, int index, int resp, int script_res
         return table_at(state, index, resp, script_resp, depth)
     return None
 
-cdef inline bytes table_at(lua_State *state, int index, int resp, int script_resp, int depth):
+cdef inline object table_at(lua_State *state, int index, int resp, int script_resp, int depth):
     """`reply_at` of a list or of {ok=...}."""
     cdef int count = 0
     cdef size_t size
@@ -305,7 +338,7 @@ cdef inline bytes table_at(lua_State *state, int index, int resp, int script_res
             settop(state, -2)
             return None if lua_next(state, index) else piece
     pieces[0] = b"*" + decimal(count) + b"\r\n"
-    return b"".join(pieces)
+    return pieces if not depth and rillway_text >= LONG_TEXT_BYTES else b"".join(pieces)
 
 
 # -- to Lua ----------------------------------------------------------------------------------------

@@ -17,5 +17,5 @@ cdef class Transaction:
     cpdef add(self, Command command, Request request, long flags)
 
 
-cdef bytes _execute(Client client, Transaction transaction)
+cdef object _execute(Client client, Transaction transaction)
 cpdef discard_transaction(Client client)

@@ -17,6 +17,7 @@ import cython
 
 from commands.core.client import Client
 from commands.core.gates import GATE_MULTI
+from commands.core.long_reply import LongReply
 from commands.core.registry import (
     ALLOW_BUSY,
     FAST,
@@ -130,7 +131,7 @@ def exec_(client: Client, argv: Request) -> Reply:
     return _execute(client, transaction)
 
 
-def _execute(client: Client, transaction: Transaction) -> bytes:
+def _execute(client: Client, transaction: Transaction) -> bytes | LongReply:
     """Run the transaction if no watched key changed, and clear its state."""
     try:
         if transaction.is_refused:

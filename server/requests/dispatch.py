@@ -19,7 +19,7 @@ refused, and `POST` and `Host:` are recognized as the start of an HTTP request.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import cython
 
@@ -38,7 +38,7 @@ from commands.core.gates import (
     GATE_TRACKING,
 )
 from commands.core.instance import Instance
-from commands.core.long_reply import LongReply
+from commands.core.long_reply import LongReply, in_pieces
 from commands.core.propagation import Propagation
 from commands.core.registry import (
     ADMIN,
@@ -57,6 +57,7 @@ from commands.server.monitor import feed_monitors
 from commands.streams.lookup import report_damage
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.records import frozen_record
 from protocol.request import Cutter, Request
 from protocol.requests import Argv
 from server.clock import Clock
@@ -78,6 +79,15 @@ _RESTRICTED: cython.long = GATE_RESTRICTED
 _TRACKING: cython.long = GATE_TRACKING
 _WRITE: cython.long = WRITE
 INTERNAL_ERROR = b"-ERR internal error, see the server's log\r\n"
+
+
+@frozen_record
+class QueuedReply:
+    """The long reply to a request of a transaction."""
+
+    reply: LongReply
+    command: Command
+    request: Request
 
 
 @cython.cclass
@@ -182,7 +192,7 @@ class Dispatcher(Runner):
             self.waiters.block(client, reply, request.words())
             return False
         elif type(reply) is LongReply:
-            return self._begin_long_reply(client, reply, request.words(), position)
+            return self.begin_long_reply(client, reply, request.words(), position)
         return clock.mark_ns < clock.slice_end_ns and client.state == _READY
 
     def run(self, client: Client, command: Command, request: Request) -> Reply:
@@ -202,15 +212,16 @@ class Dispatcher(Runner):
         client: Client,
         queued: list[Command],
         requests: list[Request],
-    ) -> bytes:
+    ) -> bytes | LongReply:
         """Run the requests of a transaction, each of the command at its position; their replies.
 
         All of them run, whatever the size of their replies; if it exceeds the limit of the client's
-        output, the client is disconnected.
+        output, the client is disconnected. Long replies stay in pieces, unless there is a limit.
         """
         room_bytes: int | None = output_room_bytes(client)
         self.clock.mark()
         results: list[bytes] = [replies.array_header(len(requests))]
+        parts: list[bytes | QueuedReply] = []  # if there are long replies, all but the last ones
         is_too_long = False
         i: cython.Py_ssize_t
         for i in range(len(requests)):
@@ -221,7 +232,13 @@ class Dispatcher(Runner):
                     self.instance.stats.count_error(denied.code)
                     results.append(denied.wire)
                     continue
-            reply = self.run(client, command, request)
+            reply = self.account(client, command, request, command.handler)
+            if type(reply) is LongReply:
+                if room_bytes is None and not reply.shows_changes:
+                    parts += (b"".join(results), QueuedReply(reply, command, requests[i]))
+                    results.clear()
+                    continue
+                reply = self.join(client, command, request, reply)
             if type(reply) is bytes:
                 results.append(reply)
             else:
@@ -235,7 +252,31 @@ class Dispatcher(Runner):
         if is_too_long:
             drop_for_output(client)
             return b""
-        return b"".join(results)
+        last = b"".join(results)
+        return self._in_order(client, [*parts, last]) if parts else last
+
+    def _in_order(self, client: Client, parts: list[bytes | QueuedReply]) -> LongReply:
+        """The replies of a transaction as one, of which some are long."""
+        queued = [part for part in parts if isinstance(part, QueuedReply)]
+
+        def end() -> None:
+            for part in queued:
+                part.reply.end()
+
+        return LongReply(self._pieces_of(client, parts), end)
+
+    def _pieces_of(self, client: Client, parts: list[bytes | QueuedReply]) -> Iterator[bytes]:
+        for part in parts:
+            if not isinstance(part, QueuedReply):
+                yield from in_pieces([part])
+                continue
+            try:
+                while (piece := part.reply.next_piece()) is not None:
+                    yield piece
+            except Exception as error:
+                if part.reply.is_begun:
+                    raise
+                yield self._failed(client, part.command, part.request, error)
 
     @cython.cfunc
     def _opened(self, kept: Request) -> Request:
@@ -421,9 +462,7 @@ class Dispatcher(Runner):
 
     # -- long replies --------------------------------------------------------------------------
 
-    def _begin_long_reply(
-        self, client: Client, reply: LongReply, argv: Argv, position: int
-    ) -> bool:
+    def begin_long_reply(self, client: Client, reply: LongReply, argv: Argv, position: int) -> bool:
         """Send a reply in pieces. True: it is complete already, and the client may go on."""
         send = self.send_in_pieces
         if send is None or client.gates & GATE_SILENT:

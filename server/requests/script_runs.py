@@ -23,6 +23,7 @@ from commands.core.blocked_clients import Block
 from commands.core.client import Client
 from commands.core.gates import GATE_BUSY, GATE_PRIMARY
 from commands.core.instance import Instance
+from commands.core.long_reply import LongReply
 from commands.core.registry import Command, CommandTable, Reply, Runner
 from commands.scripting.evaluation import Scripting
 from protocol.records import entity
@@ -168,7 +169,7 @@ class ScriptRuns:
             client, paused.command, Request(paused.argv), lambda client, _: _concluded(outcome)
         )
         if not client.closed:
-            self._waiters.unblock(client, answer if type(answer) is bytes else b"")
+            self._waiters.unblock(client, answer if isinstance(answer, bytes | LongReply) else b"")
         self._instance.host.resume()
 
 

@@ -174,15 +174,21 @@ class Waiters:
         deadline_ms = monotonic_ms + block.timeout_ms if block.timeout_ms else 0
         self._blocked.block(client, block, deadline_ms, argv)
 
-    def unblock(self, client: Client, reply: bytes, position: int | None = None) -> None:
+    def unblock(
+        self, client: Client, reply: bytes | LongReply, position: int | None = None
+    ) -> None:
         """Answer a blocked client, and resume it with its next request.
 
         `position`: where in its output; by default at the end.
         """
+        argv = self._blocked.clients[client].argv
         self._blocked.unblock(client)
         if position is None:
             position = len(client.output)
-        self._answering.answer(client, reply, position)
+        if not isinstance(reply, LongReply):
+            self._answering.answer(client, reply, position)
+        elif not self._runner.begin_long_reply(client, reply, argv, position):
+            return  # it goes on after the last piece
         client.connection.send_soon()
         self._queues.resume(client)
 
@@ -334,9 +340,7 @@ class Waiters:
         )
         if type(reply) is Block:
             return reply
-        if type(reply) is LongReply:
-            reply = self._runner.join(client, command, request, reply)
-        assert type(reply) is bytes
+        assert type(reply) is bytes or type(reply) is LongReply
         self.unblock(client, reply, position)  # before the messages that the command has caused
         if client.gates & GATE_TRACKING and command.flags & READONLY:
             self._instance.feature(TrackingTable).remember_keys(client, block.keys)

@@ -126,7 +126,7 @@ def test_a_long_reply_is_made_in_pieces_and_then_the_client_resumes() -> None:
     server, connection = served()
     reply = LongReply(iter([b"*1\r\n", b":1\r\n"]))
     server.dispatcher.send_in_pieces = lambda client: None
-    server.dispatcher._begin_long_reply(connection.state, reply, [b"xrange"], 0)
+    server.dispatcher.begin_long_reply(connection.state, reply, [b"xrange"], 0)
     assert state(connection) is ClientState.BEING_ANSWERED
     server.dispatcher.end_long_reply(connection.state, reply)
     assert state(connection) is ClientState.RESUMING
