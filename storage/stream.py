@@ -43,16 +43,12 @@ from storage.memory import allocated_bytes, instance_bytes
 from storage.nodes.entry_cache import EntryCache
 from storage.nodes.frozen_node import FrozenNode, Node, freeze
 from storage.nodes.listpack_node import DamagedNode, ListpackNode
-from storage.nodes.node_list import AnyNode, NodeList, radix_node_count
+from storage.nodes.node_list import SPARSE_WANTED, AnyNode, NodeList, radix_node_count
 from storage.nodes.open_node import EntryBuffer, OpenNode
-from storage.nodes.ranges import RangeSnapshot, Run, partition
+from storage.nodes.ranges import PickedEntries, RangeSnapshot, Run, partition
 from storage.policies.stream_policy import StreamPolicy
 from storage.redis_format.listpack_elements import has_names
 from storage.types.value import Value
-
-# If less than one in this many entries of a node is wanted, each is looked up by itself.
-SPARSE_WANTED = 8
-
 
 # Where entries-added and entries-read stop: commands, files and replies have 64 bits with a sign.
 # Redis goes on with negative numbers.
@@ -342,24 +338,19 @@ class Stream(Value):
 
     def entries_of(self, ids: list[EntryID]) -> list[bytes | None]:
         """`get` for each of many IDs. Fastest for runs of consecutive entries."""
-        entries: list[bytes | None] = []
-        while len(entries) < len(ids):
-            done = len(entries)
-            node = self._nodes.find(ids[done])
-            if node is None:
-                entries.append(None)
-                continue
-            wanted = _run_up_to(ids, done, node.highest_id)
-            if len(wanted) * SPARSE_WANTED < node.live:
-                entries += map(node.get, wanted)
-                continue
-            there = node.select_ids(wanted[0], wanted[-1], node.live)
-            found = node.select_entries(wanted[0], wanted[-1])
-            if there == wanted:
-                entries += found
-            else:
-                entries += map(dict(zip(there, found, strict=True)).get, wanted)
-        return entries
+        return self._nodes.entries_of(ids)
+
+    def presence_of(self, ids: list[EntryID]) -> list[bytes | None]:
+        """`entries_of_any` with b"" for each entry: all that is there, for `pick`."""
+        there = set(self.existing(sorted(ids)))
+        return [b"" if entry_id in there else None for entry_id in ids]
+
+    def pick(self, ids: list[EntryID]) -> PickedEntries:
+        """The entries with these IDs in any order, to be read incrementally.
+
+        Release it, or nodes keep being copied.
+        """
+        return PickedEntries(self._nodes.share(self._shape.packing), ids)
 
     def entries_of_any(self, ids: list[EntryID]) -> list[bytes | None]:
         """`entries_of` for IDs in any order, of which there may be very many."""
@@ -768,16 +759,6 @@ class Stream(Value):
 _NO_GROUPS_BYTES: cython.long = allocated_bytes({})
 _JOURNAL_BYTES: cython.long = instance_bytes(AckJournal)
 _OWN_BYTES: cython.long = sum(map(instance_bytes, (Stream, Packing, MemoryCounter)))
-
-
-def _run_up_to(ids: list[EntryID], start: int, end: EntryID) -> list[EntryID]:
-    """The ascending run of IDs up to `end` that begins at index `start`: at least one ID."""
-    last = ids[start]
-    for place in range(start + 1, len(ids)):
-        if not last < ids[place] <= end:
-            return ids[start:place]
-        last = ids[place]
-    return ids[start:]
 
 
 def _among(node: Node, ids: list[EntryID]) -> list[EntryID]:

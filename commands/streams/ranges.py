@@ -33,7 +33,7 @@ from protocol.errors import ReplyError
 from protocol.records import record
 from protocol.request import Request
 from storage.entries.entry_id import MAX_ID, EntryID, EntryIDs, PlainID, format_id, make_id
-from storage.nodes.ranges import RangeSnapshot
+from storage.nodes.ranges import PickedEntries, RangeSnapshot
 from storage.redis_format.listpack_elements import plain_integer
 from storage.stream import Stream
 
@@ -187,6 +187,15 @@ class LongRange:
     header: bytes = b""
 
 
+@record
+class LongPick:
+    """Entries with given IDs within a reply, as an array after a header."""
+
+    snapshot: PickedEntries
+    header: bytes = b""
+    resp: int = 2  # of the client, for entries that were deleted
+
+
 def is_long(
     stream: Stream,
     start: EntryID,
@@ -204,17 +213,23 @@ def is_long(
     return stream.count_nodes(start, end) > MANY_NODES
 
 
-# A part of a long reply: bytes, a range, or an iterator of pieces.
-Part: TypeAlias = "bytes | LongRange | Iterator[bytes]"
+def is_long_pick(stream: Stream, ids: list[EntryID]) -> bool:
+    """Return True if entries with these ascending IDs are probably to go in pieces."""
+    return bool(ids) and stream.exceeds_bytes(ids[0], ids[-1], len(ids), _LONG_BYTES, False)
+
+
+# A part of a long reply: bytes, entries, or an iterator of pieces.
+Part: TypeAlias = "bytes | LongRange | LongPick | Iterator[bytes]"
 
 
 def long_reply(parts: Sequence[Part]) -> LongReply:
     """A long reply made of `parts`."""
     ranges = [part for part in parts if isinstance(part, LongRange)]
+    snapshots = [part.snapshot for part in parts if isinstance(part, LongRange | LongPick)]
 
     def release() -> None:
-        for part in ranges:
-            part.snapshot.release()
+        for snapshot in snapshots:
+            snapshot.release()
 
     return LongReply(_pieces(parts, ranges), release)
 
@@ -226,17 +241,36 @@ def _pieces(parts: Sequence[Part], ranges: list[LongRange]) -> Iterator[bytes]:
     for part in parts:
         if isinstance(part, LongRange):
             yield part.header + replies.array_header(part.snapshot.length)
-            yield from _entries(part.snapshot)
+            yield from _joined(part.snapshot.chunks())
+        elif isinstance(part, LongPick):
+            yield part.header + replies.array_header(len(part.snapshot.ids))
+            yield from _joined(_picked(part))
         elif isinstance(part, bytes):
             yield part
         else:
             yield from part
 
 
-def _entries(snapshot: RangeSnapshot) -> Iterator[bytes]:
+def _picked(part: LongPick) -> Iterator[list[bytes]]:
+    """The entries, or what is answered instead of one that was deleted."""
+    place = 0
+    for entries in part.snapshot.chunks():
+        ids = part.snapshot.ids[place : place + len(entries)]
+        place += len(entries)
+        pairs = zip(entries, ids, strict=True)
+        yield [entry or deleted_entry(entry_id, part.resp) for entry, entry_id in pairs]
+
+
+def deleted_entry(entry_id: EntryID, resp: int) -> bytes:
+    """A pending entry whose content was deleted, in a consumer's history."""
+    return replies.array([replies.bulk(format_id(entry_id)), replies.NIL_ARRAY[resp]])
+
+
+def _joined(nodes_chunks: Iterator[list[bytes]]) -> Iterator[bytes]:
+    """The chunks of nodes, as pieces of a reply."""
     batch: list[bytes] = []
     size = nodes = 0
-    for chunks in snapshot.chunks():
+    for chunks in nodes_chunks:
         nodes += 1
         for chunk in chunks:
             batch.append(chunk)

@@ -31,7 +31,7 @@ from commands.core.client import Client
 from commands.core.long_reply import LongReply
 from commands.core.registry import BLOCKING, MOVABLE_KEYS, READONLY, KeySpec, command
 from commands.streams.ids import parse_strict
-from commands.streams.ranges import LongRange, entries_from, long_reply
+from commands.streams.ranges import LongPick, LongRange, entries_from, long_reply
 from commands.streams.request_cache import RequestCache
 from protocol import errors, replies
 from protocol.errors import ReplyError
@@ -192,14 +192,11 @@ def open_header(key: bytes, resp: int) -> bytes:
     return read_header(1, resp) + key_header(key, resp)
 
 
-def read_reply(parts: Sequence[bytes | LongRange], resp: int) -> bytes | LongReply:
+def read_reply(parts: Sequence[bytes | LongRange | LongPick], resp: int) -> bytes | LongReply:
     """The whole reply of the parts of streams: a map in RESP3, an array of pairs in RESP2."""
     pieces = [read_header(len(parts), resp), *parts]
-    return (
-        long_reply(pieces)
-        if LongRange in map(type, parts)
-        else b"".join(cast("list[bytes]", pieces))
-    )
+    is_long = any(type(part) is not bytes for part in parts)
+    return long_reply(pieces) if is_long else b"".join(cast("list[bytes]", pieces))
 
 
 def read_header(streams: int, resp: int) -> bytes:

@@ -78,6 +78,9 @@ if not cython.compiled:
 WASTE_SHARE = 1 / 32
 _DROPPED: AnyNode = OpenNode(0, Shape([]))
 
+# If less than one in this many entries of a node is wanted, each is looked up by itself.
+SPARSE_WANTED = 8
+
 # The number of nodes whose entries are counted in one step.
 COUNTED_AT_ONCE = 128
 
@@ -287,6 +290,27 @@ class NodeList:
                 chunks += self._opened(index).read_from(ids, start, end - ids.count)
             index += 1
         return chunks
+
+    def entries_of(self, ids: list[EntryID]) -> list[bytes | None]:
+        """The entry of each of these IDs, or None. Fastest for runs of consecutive entries."""
+        entries: list[bytes | None] = []
+        while len(entries) < len(ids):
+            done = len(entries)
+            node = self.find(ids[done])
+            if node is None:
+                entries.append(None)
+                continue
+            wanted = _run_up_to(ids, done, node.highest_id)
+            if len(wanted) * SPARSE_WANTED < node.live:
+                entries += map(node.get, wanted)
+                continue
+            there = node.select_ids(wanted[0], wanted[-1], node.live)
+            found = node.select_entries(wanted[0], wanted[-1])
+            if there == wanted:
+                entries += found
+            else:
+                entries += map(dict(zip(there, found, strict=True)).get, wanted)
+        return entries
 
     def select_down(self, start: EntryID, end: EntryID, limit: int) -> tuple[int, list[bytes]]:
         """The last `limit` entries of a range, descending."""
@@ -547,3 +571,13 @@ def _shape_of(node: AnyNode) -> Shape | None:
 
 def _form_of(node: AnyNode) -> Form | None:
     return node.form if isinstance(node, FrozenNode) else None
+
+
+def _run_up_to(ids: list[EntryID], start: int, end: EntryID) -> list[EntryID]:
+    """The ascending run of IDs up to `end` that begins at index `start`: at least one ID."""
+    last = ids[start]
+    for place in range(start + 1, len(ids)):
+        if not last < ids[place] <= end:
+            return ids[start:place]
+        last = ids[place]
+    return ids[start:]

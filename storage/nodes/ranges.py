@@ -11,6 +11,8 @@ copied before entries are deleted from it (NodeList.lend).
 The number of entries must be known before the first is sent. So a first pass visits all nodes
 (`count`) and unpacks those that still are as loaded, so that a damaged one is found before anything
 is sent. The second pass yields the entries (`chunks`).
+
+`PickedEntries` is such a snapshot of entries with given IDs, in any order.
 """
 
 from __future__ import annotations
@@ -167,3 +169,32 @@ class RangeSnapshot:
             found, chunks = select(self._start, self._end, left)
             left -= found
             yield chunks
+
+
+# Entries that are looked up at once, unless they are short, and how many bytes they should have.
+FEW_PICKED = 4
+MANY_PICKED = 1000
+PICKED_BYTES = 128 * 1024
+
+
+class PickedEntries:
+    """Entries with given IDs as they are now, read incrementally."""
+
+    def __init__(self, nodes: NodeList, ids: list[EntryID]) -> None:
+        """`nodes`: a list of its own, which shares the nodes of the stream."""
+        self.ids = ids
+        self._nodes = nodes
+
+    def release(self) -> None:
+        """End reading: the stream need not copy nodes any more."""
+        self._nodes.take_all()
+
+    def chunks(self) -> Iterator[list[bytes | None]]:
+        """The entries in wire form, some at a time; None for one that there is not."""
+        start, count = 0, FEW_PICKED
+        while start < len(self.ids):
+            entries = self._nodes.entries_of(self.ids[start : start + count])
+            yield entries
+            start += count
+            size_bytes = sum(map(len, filter(None, entries)))
+            count = min(max(1, PICKED_BYTES * count // (size_bytes + 1)), MANY_PICKED)

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from itertools import groupby, islice
 from operator import itemgetter
+from typing import TypeAlias
 
 from commands.core.arguments import INT64_MAX, Arguments, parse_int
 from commands.core.client import Client
+from commands.core.long_reply import LONG_BYTES, LongReply
 from commands.core.registry import FAST, WRITE, command, one_key
 from commands.streams.groups.delivery import (
     deliver_again,
@@ -34,11 +36,12 @@ from commands.streams.ids import (
 )
 from commands.streams.lookup import find_group
 from commands.streams.policies.timer import note
+from commands.streams.ranges import LongPick, is_long_pick, long_reply
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
 from protocol.request import Request
-from storage.entries.entry_id import MIN_ID, EntryID, EntryIDs
+from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID, EntryIDs
 from storage.groups.group import Consumer, Group
 from storage.groups.pending_block import Owner, Row
 from storage.policies.key_order import KeyOrder
@@ -48,6 +51,7 @@ DEFAULT_COUNT = 100
 # XAUTOCLAIM looks at this many pending entries for each that it may claim.
 ATTEMPTS_FACTOR = 10
 MAX_COUNT = INT64_MAX // 16
+_OF_THREE = replies.array_header(3)
 
 
 class Claim:
@@ -171,7 +175,7 @@ class ClaimOptions:
 
 
 @command("XCLAIM", arity=-6, flags=WRITE | FAST, keys=one_key(b"RW", b"UPDATE"))
-def xclaim(client: Client, argv: Request) -> bytes:
+def xclaim(client: Client, argv: Request) -> bytes | LongReply:
     """Array of the entries that were claimed; of their IDs with JUSTID. Source: Redis 7.4."""
     if client.replays:
         reply = deliver_again(client, argv)
@@ -189,21 +193,37 @@ def xclaim(client: Client, argv: Request) -> bytes:
     if options.last_id > group.last_delivered_id:
         claim.move_group(options.last_id)
     try:
-        return replies.array(_claim(claim, stream, options))
+        return _answer(stream, *_claim(claim, stream, options))
     finally:
         claim.finish(stream)
 
 
-def _claim(claim: Claim, stream: Stream, options: ClaimOptions) -> list[bytes]:
-    """Claim entries, as far as they may be; what is answered of each that was."""
+# What was claimed, in order: the IDs, and what is answered of each. b"": its content, in pieces.
+Claimed: TypeAlias = "tuple[list[EntryID], list[bytes]]"
+
+
+def _claim(claim: Claim, stream: Stream, options: ClaimOptions) -> Claimed:
+    """Claim entries, as far as they may be."""
     keys = None if claim.client.replays else open_keys(stream, claim.group)
     if keys is None and _is_delivery(stream, claim.group, options):
         claim.deliver(options.ids, options.delivery_ms)
-        return list(map(id_bulk, options.ids))
-    claimed: list[bytes] = []
+        return options.ids, list(map(id_bulk, options.ids))
+    claimed: Claimed = [], []
     for ids in without_repeats(options.ids):
-        claimed += _claim_each(claim, stream, options, ids, keys)
+        _claim_each(claim, stream, options, ids, keys, claimed)
     return claimed
+
+
+def _answer(stream: Stream, ids: list[EntryID], answers: list[bytes]) -> bytes | LongReply:
+    """The array of what was claimed."""
+    if b"" in answers[-1:]:
+        return long_reply([LongPick(stream.pick(ids))])
+    return replies.array(answers)
+
+
+def _look_up(stream: Stream, ids: list[EntryID], *, is_long: bool) -> list[bytes | None]:
+    """The entries with these IDs, b"" for each if they are to be answered in pieces."""
+    return stream.presence_of(ids) if is_long else stream.entries_of_any(ids)
 
 
 def _claim_each(
@@ -212,15 +232,17 @@ def _claim_each(
     options: ClaimOptions,
     ids: list[EntryID],
     keys: KeyOrder | None,
-) -> list[bytes]:
-    """Claim different entries, as far as they may be; what is answered of each that was."""
+    claimed: Claimed,
+) -> None:
+    """Claim different entries, as far as they may be."""
     now_ms, min_idle_ms = claim.client.instance.now_ms, options.min_idle_ms
     taken: list[Row] = []
     beats: list[Row] = []
     dropped: list[Row] = []
-    claimed: list[bytes] = []
-    rows, entries = claim.group.pending.rows_of(ids), stream.entries_of_any(ids)
+    is_long = keys is None and not options.just_id and is_long_pick(stream, sorted(options.ids))
+    rows, entries = claim.group.pending.rows_of(ids), _look_up(stream, ids, is_long=is_long)
     for entry_id, row, entry in zip(ids, rows, entries, strict=True):
+        alike = taken
         if row is None:
             if entry is None or not options.force:
                 continue
@@ -235,20 +257,18 @@ def _claim_each(
         elif min_idle_ms and row[1] is not None and now_ms - row[2] < min_idle_ms:
             continue
         elif claim.is_heartbeat(row, now_ms):
-            beats.append(row)
-            claimed.append(id_bulk(entry_id) if options.just_id else entry)
-            continue
+            alike = beats
         elif keys is not None and not keys.may_be_taken(entry_id):
             continue
-        taken.append(row)
-        claimed.append(id_bulk(entry_id) if options.just_id else entry)
+        alike.append(row)
+        claimed[0].append(entry_id)
+        claimed[1].append(id_bulk(entry_id) if options.just_id else entry or b"")
     claim.drop_all(dropped)
     deliveries = 0 if options.just_id else 1
     claim.take_all(beats, options.delivery_ms, deliveries=0, count=options.retry_count)
     claim.take_all(taken, options.delivery_ms, deliveries=deliveries, count=options.retry_count)
     if keys is not None:
         claim.take_keys(taken)
-    return claimed
 
 
 def _is_delivery(stream: Stream, group: Group, options: ClaimOptions) -> bool:
@@ -307,7 +327,7 @@ class AutoclaimOptions:
 
 
 @command("XAUTOCLAIM", arity=-6, flags=WRITE | FAST, keys=one_key(b"RW", b"DELETE"))
-def xautoclaim(client: Client, argv: Request) -> bytes:
+def xautoclaim(client: Client, argv: Request) -> bytes | LongReply:
     """Array of: where to go on (0-0 at the end), entries or IDs claimed, IDs found deleted.
 
     Deleted entries count against COUNT. Source: Redis 7.4.
@@ -322,7 +342,7 @@ def xautoclaim(client: Client, argv: Request) -> bytes:
         claim.finish(stream)
 
 
-def _claim_idle(claim: Claim, stream: Stream, options: AutoclaimOptions) -> bytes:
+def _claim_idle(claim: Claim, stream: Stream, options: AutoclaimOptions) -> bytes | LongReply:
     """Claim entries that have been pending for long; the reply."""
     group, min_idle_ms, policy = claim.group, options.min_idle_ms, claim.group.policy
     now_ms = claim.client.instance.now_ms
@@ -332,12 +352,15 @@ def _claim_idle(claim: Claim, stream: Stream, options: AutoclaimOptions) -> byte
     dropped: list[Row] = []
     walk = group.pending.rows_from(options.start)
     attempts = options.count * ATTEMPTS_FACTOR
+    size = options.start, MAX_ID, options.count, LONG_BYTES, False
+    is_long = not options.just_id and stream.exceeds_bytes(*size)
     while (room := options.count - len(claimed) - len(dropped)) and attempts:
         rows = list(islice(walk, min(room, attempts, ENTRIES_AT_ONCE)))
         if not rows:
             break
         attempts -= len(rows)
-        for row, entry in zip(rows, stream.entries_of([row[0] for row in rows]), strict=True):
+        entries = _look_up(stream, [row[0] for row in rows], is_long=is_long)
+        for row, entry in zip(rows, entries, strict=True):
             entry_id, owner, delivery_ms, _ = row
             if entry is None:
                 dropped.append(row)
@@ -351,6 +374,9 @@ def _claim_idle(claim: Claim, stream: Stream, options: AutoclaimOptions) -> byte
     claim.take_all(taken, now_ms, deliveries=not options.just_id)
     claim.take_keys(taken)
     deleted = replies.array([id_bulk(row[0]) for row in dropped])
+    if is_long and taken:
+        picked = LongPick(stream.pick([row[0] for row in taken]), _OF_THREE + id_bulk(cursor))
+        return long_reply([picked, deleted])
     return replies.array([id_bulk(cursor), replies.array(claimed), deleted])
 
 

@@ -27,8 +27,6 @@ from commands.connection.invalidation_table import TrackingTable
 from commands.core import notifications
 from commands.core.client import Client
 from commands.core.registry import propagate_carried
-from commands.streams.ids import id_bulk
-from protocol import replies
 from protocol.request import Request
 from storage.append_only.request_writer import RequestWriter
 from storage.entries.entry_id import EntryID, EntryIDs, format_id, parse_plain_id
@@ -63,11 +61,6 @@ def seen_consumer(client: Client, key: bytes, group: Group, name: bytes) -> Cons
         return new_consumer(client, key, group, name)
     consumer.seen_ms = client.instance.now_ms
     return consumer
-
-
-def deleted_entry(entry_id: EntryID, resp: int) -> bytes:
-    """A pending entry whose content was deleted, in a consumer's history."""
-    return b"*2\r\n%b%b" % (id_bulk(entry_id), replies.NIL_ARRAY[resp])
 
 
 # -- propagation -------------------------------------------------------------------------------

@@ -19,14 +19,11 @@ delivery, so that a consumer that dies of its own history uses up its attempts.
 from __future__ import annotations
 
 from commands.core.client import Client
-from commands.streams.groups.delivery import (
-    deleted_entry,
-    group_changed,
-    propagate_claims,
-)
+from commands.streams.groups.delivery import group_changed, propagate_claims
 from commands.streams.policies.dead_letters import drop_ghosts
 from commands.streams.policies.group_deliveries import look
 from commands.streams.policies.timer import PolicyTimer, note
+from commands.streams.ranges import deleted_entry
 from commands.streams.read import ALL, NO_CAPS, NoCaps
 from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID, EntryIDs
 from storage.groups.group import Consumer, Group

@@ -17,7 +17,7 @@ to nothing to find that there is none.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
+from itertools import compress, islice
 from typing import TYPE_CHECKING, TypeAlias
 
 import cython
@@ -27,7 +27,6 @@ from commands.core.client import Client
 from commands.core.long_reply import LongReply
 from commands.core.registry import BLOCKING, MOVABLE_KEYS, WRITE, KeySpec, command
 from commands.streams.groups.delivery import (
-    deleted_entry,
     group_changed,
     new_consumer,
     propagate_claims,
@@ -41,7 +40,14 @@ from commands.streams.groups.policy_turn import PolicyTurn
 from commands.streams.ids import parse_strict
 from commands.streams.policies.group_deliveries import await_due
 from commands.streams.policies.retention import acknowledged
-from commands.streams.ranges import LongRange, is_long, long_reply
+from commands.streams.ranges import (
+    LongPick,
+    LongRange,
+    deleted_entry,
+    is_long,
+    is_long_pick,
+    long_reply,
+)
 from commands.streams.read import (
     ALL,
     NO_CAPS,
@@ -231,8 +237,8 @@ def _stream_to_read(client: Client, key: bytes, name: bytes) -> Stream:
     return stream
 
 
-# One stream's part of the reply: bytes, or a range of very many entries, which are sent in pieces.
-Part: TypeAlias = "bytes | LongRange"
+# One stream's part of the reply: bytes, or entries that are sent in pieces.
+Part: TypeAlias = "bytes | LongRange | LongPick"
 
 
 @cython.cclass
@@ -537,7 +543,7 @@ class GroupRead:
         group: Group,
         after: EntryID,
         caps: NoCaps,
-    ) -> bytes:
+    ) -> Part:
         """The consumer's pending entries after an ID: the part of the reply, never empty.
 
         The new times and counts are not propagated, as in Redis. An entry whose content was deleted
@@ -551,6 +557,15 @@ class GroupRead:
         entries: list[bytes] = []
         delivered: list[Row] = []
         walk = consumer.pending.rows_from(after + 1)
+        if caps is NO_CAPS:
+            rows = list(walk if request.count == ALL else islice(walk, request.count))
+            ids = [row[0] for row in rows]
+            if is_long_pick(stream, ids):
+                there = stream.presence_of(ids)
+                delivered += compress(rows, [entry is not None for entry in there])
+                group.claim_all(delivered, consumer, client.instance.now_ms, deliveries=1)
+                return LongPick(stream.pick(ids), header, client.resp)
+            walk = iter(rows)
         while len(entries) != request.count and caps.admits():
             rows = some_rows(walk, request.count, len(entries), caps)
             if not rows:

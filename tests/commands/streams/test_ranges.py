@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from commands.streams import ranges
 from server.inprocess.server import InProcessServer
+from storage.entries.entry_id import make_id
 from tests.commands.streams.talk import Talk, entry
 
 INVALID_ID = "ERR Invalid stream ID specified as stream command argument"
@@ -143,3 +145,8 @@ def test_the_length_is_that_of_the_live_entries(client: Talk) -> None:
     client.do("XDEL s 2-1")
     assert client.raw("XLEN s") == b":4\r\n"
     assert client.raw("XLEN missing") == b":0\r\n"
+
+
+@pytest.mark.parametrize(("resp", "null"), [(2, b"*-1\r\n"), (3, b"_\r\n")])
+def test_a_deleted_entry_is_its_id_without_fields(resp: int, null: bytes) -> None:
+    assert ranges.deleted_entry(make_id(5, 7), resp) == b"*2\r\n$3\r\n5-7\r\n" + null

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Iterator
 
 import pytest
@@ -39,9 +40,14 @@ def begin(server: SlicingServer, *words: str) -> InProcessClient:
     """A client that has got a first part of the reply."""
     client = server.connect()
     assert client.execute(*words) == b""
+    await_part(server, client)
+    return client
+
+
+def await_part(server: SlicingServer, client: InProcessClient) -> None:
+    """Go on until the client has got a first part of the reply."""
     while not client.buffer:
         server.turn()
-    return client
 
 
 XRANGE = ("XRANGE", "s", "-", "+")
@@ -145,11 +151,67 @@ def test_a_client_that_leaves_ends_its_reply(server: SlicingServer) -> None:
     assert next(stream.iter_nodes()) is node, "nobody needs a copy any more"  # type: ignore[attr-defined]
 
 
-def test_a_transaction_answers_at_once(server: SlicingServer) -> None:
-    expected = at_once(server, *XRANGE)
+def test_a_transaction_answers_in_pieces_what_each_of_its_requests_saw(
+    server: SlicingServer,
+) -> None:
+    before = at_once(server, *XRANGE)
+    client, other = server.connect(), server.connect()
+    requests = (("MULTI",), ("PING",), XRANGE, ("XTRIM", "s", "MAXLEN", "15000"), XRANGE, ("EXEC",))
+    head = client.pipeline(*requests, ("PING",))
+    server.turn()
+    assert server.turns, "it is not complete"
+    other.execute("XTRIM", "s", "MAXLEN", "10")
+    other.execute("XADD", "s", "*", "f", "late")
+    server.finish()
+    server.cycle.finish()
+    reply = head + client.received()
+    start = b"+OK\r\n" + b"+QUEUED\r\n" * 4 + b"*4\r\n+PONG\r\n" + before + b":5000\r\n*15000\r\n"
+    assert reply.startswith(start)
+    assert reply.endswith(before[-100:] + b"+PONG\r\n")
+
+
+def test_a_transaction_scans_at_once(server: SlicingServer) -> None:
     client = server.connect()
-    reply = client.pipeline(("MULTI",), XRANGE, ("EXEC",))
+    for start in range(0, 5000, 1000):
+        client.execute("MSET", *(f"{start + key // 2}:{key % 2}" for key in range(2000)))
+    scan = ("SCAN", "0", "COUNT", "9000")
+    expected = at_once(server, *scan)
+    reply = client.pipeline(("MULTI",), scan, ("EXEC",))
     assert reply == b"+OK\r\n+QUEUED\r\n*1\r\n" + expected
+
+
+def test_a_blocked_client_is_answered_in_pieces(server: SlicingServer) -> None:
+    reader, writer = server.connect(), server.connect()
+    assert reader.execute("XREAD", "BLOCK", "0", "STREAMS", "new", "$") == b""
+    adds = [("XADD", "new", f"{number}-1", "f", PART) for number in range(1, 31)]
+    writer.pipeline(("MULTI",), *adds, ("EXEC",))
+    await_part(server, reader)
+    assert len(reader.buffer) < MAX_UNSENT_BYTES
+    head = reader.feed(b"PING\r\n")
+    assert b"PONG" not in head
+    writer.execute("DEL", "new")
+    server.finish()
+    server.cycle.finish()
+    reply = head + reader.received()
+    assert reply.startswith(b"*1\r\n*2\r\n$3\r\nnew\r\n*30\r\n")
+    assert reply.count(PART.encode()) == 30
+    assert reply.endswith(b"+PONG\r\n")
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "return string.rep('text', 1000000)",
+        "local t = {} for i = 1, 40 do t[i] = string.rep('text', 25000) end return t",
+        "return {'first', {string.rep('text', 600000), 5}}",
+    ],
+)
+def test_scripts_answer_in_pieces(server: SlicingServer, script: str) -> None:
+    expected = at_once(server, "EVAL", script, "0")
+    client = begin(server, "EVAL", script, "0")
+    assert len(client.buffer) < MAX_UNSENT_BYTES
+    server.finish()
+    assert client.received() == expected
 
 
 def test_a_reply_that_is_switched_off_is_not_made(server: SlicingServer) -> None:
@@ -187,6 +249,30 @@ LARGE_ITEMS = 30
         ("XREAD", "COUNT", "20", "STREAMS", "stream", "0"),
         ("XREAD", "STREAMS", "stream", "stream", "0", "3"),
         ("XREADGROUP", "GROUP", "g", "c", "COUNT", "20", "NOACK", "STREAMS", "stream", ">"),
+        ("XREADGROUP", "GROUP", "given", "c", "STREAMS", "stream", "0"),
+        (
+            "XREADGROUP",
+            "GROUP",
+            "given",
+            "c",
+            "COUNT",
+            "20",
+            "STREAMS",
+            "stream",
+            "stream",
+            "0",
+            "9",
+        ),
+        (
+            "XCLAIM",
+            "stream",
+            "given",
+            "d",
+            "0",
+            *(f"{20 - number}-1" for number in range(20)),
+            "9-1",
+        ),
+        ("XAUTOCLAIM", "stream", "given", "d", "0", "3", "COUNT", "20"),
         ("LRANGE", "list", "0", "-1"),
         ("LRANGE", "list", "-20", "-3"),
         ("MGET", *(f"key:{number}" for number in range(20)), "list", "none"),
@@ -207,7 +293,9 @@ def test_few_entries_with_many_bytes_go_in_pieces(words: tuple[str, ...]) -> Non
         writer.execute("SET", f"key:{number}", item)
         writer.execute("SADD", "set", item)
         writer.execute("HSET", "hash", item, item)
-    writer.execute("XGROUP", "CREATE", "stream", "g", "0")
+    for group in ("g", "given"):
+        writer.execute("XGROUP", "CREATE", "stream", group, "0")
+    at_once(server, "XREADGROUP", "GROUP", "given", "c", "STREAMS", "stream", ">")
     expected = at_once(server, *words)
     writer.execute("XGROUP", "SETID", "stream", "g", "0")
     client = server.connect()
@@ -226,6 +314,70 @@ def test_few_entries_with_many_bytes_go_in_pieces(words: tuple[str, ...]) -> Non
 
 PART = "x" * 100_000
 WIRE = replies.bulk(PART.encode())
+
+
+def test_deleted_entries_of_a_history_in_pieces_are_null() -> None:
+    server = SlicingServer()
+    writer = server.connect()
+    for number in range(1, LARGE_ITEMS + 1):
+        writer.execute("XADD", "s", f"{number}-1", "f", PART)
+    writer.execute("XGROUP", "CREATE", "s", "g", "0")
+    at_once(server, "XREADGROUP", "GROUP", "g", "c", "STREAMS", "s", ">")
+    writer.execute("XDEL", "s", "7-1")
+    client = begin(server, "XREADGROUP", "GROUP", "g", "c", "STREAMS", "s", "0")
+    writer.execute("XDEL", "s", "8-1", "30-1")
+    server.finish()
+    reply = client.received()
+    assert reply.count(PART.encode()) == LARGE_ITEMS - 1
+    assert b"*2\r\n$3\r\n7-1\r\n*-1\r\n*2\r\n$3\r\n8-1\r\n*2\r\n" in reply
+    counts = writer.execute("XPENDING", "s", "g", "7-1", "8-1", "9").split()
+    assert counts.count(b":1") == counts.count(b":2") == 1, "a deleted one was not delivered again"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("XREADGROUP", "GROUP", "g", "c", "STREAMS", "s", "0"),
+        ("XAUTOCLAIM", "s", "g", "d", "0", "0"),
+        ("XCLAIM", "s", "g", "d", "0", *(f"{number}-1" for number in range(1, 31))),
+    ],
+    ids=lambda words: words[0],
+)
+def test_pending_entries_are_held_as_nodes(words: tuple[str, ...]) -> None:
+    server = SlicingServer()
+    client = server.connect()
+    for number in range(1, LARGE_ITEMS + 1):
+        client.execute("XADD", "s", f"{number}-1", "f", PART)
+    client.execute("XGROUP", "CREATE", "s", "g", "0")
+    at_once(server, "XREADGROUP", "GROUP", "g", "c", "STREAMS", "s", ">")
+    client.unsent = MAX_UNSENT_BYTES
+    tracemalloc.start()
+    client.execute(*words)
+    server.dispatcher.start_batch()
+    server.finish()
+    _, most_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most_bytes < MAX_UNSENT_BYTES
+
+
+def test_a_transaction_holds_no_copies_of_what_it_answers() -> None:
+    server = SlicingServer()
+    client = server.connect()
+    for _ in range(LARGE_ITEMS):
+        client.execute("RPUSH", "list", PART)
+    requests = [("LRANGE", "list", "0", "-1")] * LARGE_ITEMS
+    client.pipeline(("MULTI",), *requests)
+    client.unsent = MAX_UNSENT_BYTES
+    tracemalloc.start()
+    client.execute("EXEC")
+    server.finish()
+    _, most_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most_bytes < MAX_UNSENT_BYTES
+    client.unsent = 0
+    server.long_replies.schedule_if_needed()
+    server.finish()
+    assert client.received().count(PART.encode()) == LARGE_ITEMS * LARGE_ITEMS
 
 
 @pytest.fixture

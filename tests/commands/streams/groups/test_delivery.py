@@ -56,11 +56,6 @@ def test_a_change_of_a_group_counts_and_invalidates_caches_but_fails_no_transact
     assert resp3.raw("EXEC") == b"*0\r\n"
 
 
-@pytest.mark.parametrize(("resp", "null"), [(2, b"*-1\r\n"), (3, b"_\r\n")])
-def test_a_deleted_entry_is_its_id_without_fields(resp: int, null: bytes) -> None:
-    assert delivery.deleted_entry(make_id(5, 7), resp) == b"*2\r\n$3\r\n5-7\r\n" + null
-
-
 def test_pending_entries_are_propagated_as_the_claims_that_would_make_them(
     client: Talk, state: Client
 ) -> None:
