@@ -6,24 +6,19 @@ The coroutines are those of sync.py.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import redis.asyncio
 
 from rillway.client.operations import (
-    AddOptions,
     Entry,
-    Fields,
     GroupOperations,
-    Key,
     Operation,
     Request,
-    add,
-    add_many,
-    history,
+    StreamOperations,
+    described,
     is_interruption,
-    length,
 )
 from rillway.client.partitions import Partitions
 from rillway.net.routing import Decision, Step, decide, text_of
@@ -32,6 +27,8 @@ if TYPE_CHECKING:
     from rillway.client.tracing import Tracing
 
 T = TypeVar("T")
+Operations = TypeVar("Operations")
+P = ParamSpec("P")
 
 
 class AsyncPerformer:
@@ -42,18 +39,24 @@ class AsyncPerformer:
         self._is_cluster = isinstance(client, redis.asyncio.RedisCluster)
 
     async def __call__(self, operation: Operation[T]) -> T:
-        replies: Any = None
-        while True:
-            try:
-                step = operation.send(replies)
-            except StopIteration as end:
-                result: T = end.value
-                return result
-            if isinstance(step, float):
-                await asyncio.sleep(step)
-                replies = []
-            else:
-                replies = await self._send(step)
+        try:
+            step = next(operation)
+            while True:
+                try:
+                    replies = await self._step(step)
+                except BaseException as error:
+                    step = operation.throw(error)
+                else:
+                    step = operation.send(replies)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
+    async def _step(self, step: list[Request] | float) -> list[Any]:
+        if isinstance(step, float):
+            await asyncio.sleep(step)
+            return []
+        return await self._send(step)
 
     async def _send(self, requests: list[Request]) -> list[Any]:
         """Return the replies, from one pipeline for each node. Errors of servers are replies."""
@@ -106,6 +109,18 @@ class AsyncPerformer:
         return {"target_nodes": self._client.get_node_from_key(request[-2])}
 
 
+def _performed(
+    operation: Callable[Concatenate[Operations, P], Operation[T]],
+) -> Callable[Concatenate[Any, P], Awaitable[T]]:
+    """Make a method of an operation: it runs that of `self._operations`."""
+
+    async def call(self: Any, *args: P.args, **options: P.kwargs) -> T:
+        result: T = await self._perform(operation(self._operations, *args, **options))
+        return result
+
+    return described(call, operation)  # type: ignore[no-any-return]
+
+
 class AsyncStream:
     """A stream in partitions, on a server or a cluster: `partitioned.on(client)`.
 
@@ -117,56 +132,16 @@ class AsyncStream:
     ) -> None:
         self.partitioned = partitioned
         self._client = client
-        self._tracing = tracing
+        self._operations = StreamOperations(partitioned, client, tracing)
         self._perform = AsyncPerformer(client)
 
     def __repr__(self) -> str:
         return f"{self.partitioned!r}.on({type(self._client).__name__})"
 
-    async def add(self, key: Key, fields: Fields, **options: Unpack[AddOptions]) -> Any:
-        """Adds an entry to the partition of its key, by XADD; returns its ID.
-
-        Raises ValueError if there are no fields, or if the field of the key holds another key.
-        """
-        if self._tracing is None:
-            return await self._perform(add(self.partitioned, key, fields, options))
-        with self._tracing.adding(self._client, self.partitioned.partition(key)) as span:
-            entry_id = await self._perform(add(self.partitioned, key, span.fields(fields), options))
-            span.is_added(entry_id)
-            return entry_id
-
-    async def add_many(
-        self,
-        entries: Iterable[tuple[Key, Fields]],
-        *,
-        create_spans: bool = False,
-        **options: Unpack[AddOptions],
-    ) -> list[Any]:
-        """Adds entries, as (key, fields), in pipelines of a thousand; returns their IDs.
-
-        Entries of one key keep their order. `create_spans`: with `trace`, each entry also
-        has a span of its own.
-        """
-        if self._tracing is None:
-            return await self._perform(add_many(self.partitioned, entries, options))
-        with self._tracing.adding_many(self._client, create_spans=create_spans) as span:
-            traced = ((key, span.fields(fields)) for key, fields in entries)
-            ids = await self._perform(add_many(self.partitioned, traced, options))
-            span.are_added(len(ids))
-            return ids
-
-    async def length(self) -> int:
-        """Returns the number of entries in all partitions."""
-        return await self._perform(length(self.partitioned))
-
-    async def history(
-        self, key: Key, start: str = "-", end: str = "+", count: int | None = None
-    ) -> list[Entry]:
-        """Returns the entries of a key in order, up to `count`, between two IDs as in XRANGE.
-
-        Without a `key_field`, all entries of the key's partition.
-        """
-        return await self._perform(history(self.partitioned, key, start, end, count))
+    add = _performed(StreamOperations.add)
+    add_many = _performed(StreamOperations.add_many)
+    length = _performed(StreamOperations.length)
+    history = _performed(StreamOperations.history)
 
     def group(self, name: str, consumer: str) -> AsyncGroup:
         """Returns a consumer of a group over all partitions."""
@@ -185,28 +160,11 @@ class AsyncGroup:
         self._operations = operations
         self._perform = perform
 
-    async def create(self, start: str = "0") -> int:
-        """Creates the group in partitions that lack it; returns their number."""
-        return await self._perform(self._operations.create(start))
-
-    async def read(self, count: int = 10, block_ms: int | None = None) -> list[Entry]:
-        """Reads new entries, up to `count` of each partition, in the order of each.
-
-        `block_ms`: how long to wait for some, 0 for ever; None: do not wait.
-        """
-        return await self._perform(self._operations.read(count, block_ms))
-
-    async def ack(self, *entries: Entry) -> int:
-        """Acknowledges entries; returns how many were pending."""
-        return await self._perform(self._operations.acknowledge(entries))
-
-    async def claim(self, min_idle_ms: int, count: int = 10) -> list[Entry]:
-        """Takes over entries, of any consumer, idle that long; up to `count` of each partition."""
-        return await self._perform(self._operations.claim(min_idle_ms, count))
-
-    async def pending(self) -> int:
-        """Returns the number of entries delivered and not acknowledged, of all consumers."""
-        return await self._perform(self._operations.pending())
+    create = _performed(GroupOperations.create)
+    read = _performed(GroupOperations.read)
+    ack = _performed(GroupOperations.ack)
+    claim = _performed(GroupOperations.claim)
+    pending = _performed(GroupOperations.pending)
 
     async def __aiter__(self) -> AsyncIterator[Entry]:
         after = dict.fromkeys(range(self._operations.stream.partitions), "0")

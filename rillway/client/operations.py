@@ -1,7 +1,10 @@
 """The operations of a client of a stream in partitions, without I/O: requests out, replies in.
 
 An operation is a generator. It yields a list of requests, is sent their replies, and returns its
-result; sync.py and asyncio.py carry it out. It may also yield a number: seconds to wait.
+result; sync.py and asyncio.py carry it out. It may also yield a number: seconds to wait. An error
+on the way is thrown into it, so that a span ends with it.
+
+The methods of the public classes are made of these operations: signature and docstring are theirs.
 
 Replies are as redis-py's callbacks make them, of RESP2 or RESP3, decoded or not: the user gets IDs
 and fields as the client returns them.
@@ -9,12 +12,16 @@ and fields as the client returns them.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias, TypedDict, TypeVar
+import inspect
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict, TypeVar, Unpack
 
 import redis
 
 from rillway.client.partitions import Partitions
+
+if TYPE_CHECKING:
+    from rillway.client.tracing import Tracing
 
 Key: TypeAlias = str | bytes
 Fields: TypeAlias = Mapping[Any, Any]
@@ -49,22 +56,83 @@ class AddOptions(TypedDict, total=False):
     idmpauto: str  #: producer; the name is made of the fields
 
 
-# -- adding ---------------------------------------------------------------------------------------
+# -- a stream -------------------------------------------------------------------------------------
 
 
-def add(stream: Partitions, key: Key, fields: Fields, options: AddOptions) -> Operation[Any]:
-    replies = yield [xadd(stream, key, fields, options)]
-    return checked(replies)[0]
+class StreamOperations:
+    """The operations of a client of a stream in partitions."""
 
+    def __init__(self, stream: Partitions, client: Any, tracing: Tracing | None) -> None:
+        self.stream = stream
+        self._client = client
+        self._tracing = tracing
 
-def add_many(
-    stream: Partitions, entries: Iterable[tuple[Key, Fields]], options: AddOptions
-) -> Operation[list[Any]]:
-    ids: list[Any] = []
-    for page in pages(entries):
-        replies = yield [xadd(stream, key, fields, options) for key, fields in page]
-        ids += checked(replies)
-    return ids
+    def add(self, key: Key, fields: Fields, **options: Unpack[AddOptions]) -> Operation[Any]:
+        """Adds an entry to the partition of its key, by XADD; returns its ID.
+
+        Raises ValueError if there are no fields, or if the field of the key holds another key.
+        """
+        if self._tracing is None:
+            replies = yield [xadd(self.stream, key, fields, options)]
+            return checked(replies)[0]
+        with self._tracing.adding(self._client, self.stream.partition(key)) as span:
+            replies = yield [xadd(self.stream, key, span.fields(fields), options)]
+            entry_id = checked(replies)[0]
+            span.is_added(entry_id)
+            return entry_id
+
+    def add_many(
+        self,
+        entries: Iterable[tuple[Key, Fields]],
+        *,
+        create_spans: bool = False,
+        **options: Unpack[AddOptions],
+    ) -> Operation[list[Any]]:
+        """Adds entries, as (key, fields), in pipelines of a thousand; returns their IDs.
+
+        Entries of one key keep their order. `create_spans`: with `trace`, each entry also has a
+        span of its own.
+        """
+        if self._tracing is None:
+            return (yield from self._add_many(entries, options))
+        with self._tracing.adding_many(self._client, create_spans=create_spans) as span:
+            traced = ((key, span.fields(fields)) for key, fields in entries)
+            ids = yield from self._add_many(traced, options)
+            span.are_added(len(ids))
+            return ids
+
+    def _add_many(
+        self, entries: Iterable[tuple[Key, Fields]], options: AddOptions
+    ) -> Operation[list[Any]]:
+        ids: list[Any] = []
+        for page in pages(entries):
+            replies = yield [xadd(self.stream, key, fields, options) for key, fields in page]
+            ids += checked(replies)
+        return ids
+
+    def length(self) -> Operation[int]:
+        """Returns the number of entries in all partitions."""
+        replies = yield [("XLEN", name) for name in self.stream.streams]
+        return sum(checked(replies))
+
+    def history(
+        self, key: Key, start: str = "-", end: str = "+", count: int | None = None
+    ) -> Operation[list[Entry]]:
+        """Returns the entries of a key in order, up to `count`, between two IDs as in XRANGE.
+
+        Without a `key_field`, all entries of the key's partition.
+        """
+        partition = self.stream.partition(key)
+        found: list[Entry] = []
+        while True:
+            name = self.stream.stream(partition)
+            replies = yield [("XRANGE", name, start, end, "COUNT", PAGE)]
+            (page,) = checked(replies)
+            entries = [Entry(partition, entry_id, fields) for entry_id, fields in page]
+            found += [entry for entry in entries if has_key(self.stream, key, entry)]
+            if len(page) < PAGE or (count is not None and len(found) >= count):
+                return found[:count]
+            start = f"({as_bytes(page[-1][0]).decode()}"
 
 
 def xadd(stream: Partitions, key: Key, fields: Fields, options: AddOptions) -> Request:
@@ -102,30 +170,6 @@ def with_key(stream: Partitions, key: Key, fields: Fields) -> dict[Any, Any]:
     return {stream.key_field: key, **fields}
 
 
-# -- reading --------------------------------------------------------------------------------------
-
-
-def length(stream: Partitions) -> Operation[int]:
-    replies = yield [("XLEN", name) for name in stream.streams]
-    return sum(checked(replies))
-
-
-def history(
-    stream: Partitions, key: Key, start: str, end: str, count: int | None
-) -> Operation[list[Entry]]:
-    """Return the entries of a key's partition in order; of the key only, if entries hold keys."""
-    partition = stream.partition(key)
-    found: list[Entry] = []
-    while True:
-        replies = yield [("XRANGE", stream.stream(partition), start, end, "COUNT", PAGE)]
-        (page,) = checked(replies)
-        entries = [Entry(partition, entry_id, fields) for entry_id, fields in page]
-        found += [entry for entry in entries if has_key(stream, key, entry)]
-        if len(page) < PAGE or (count is not None and len(found) >= count):
-            return found[:count]
-        start = f"({as_bytes(page[-1][0]).decode()}"
-
-
 def has_key(stream: Partitions, key: Key, entry: Entry) -> bool:
     if stream.key_field is None:
         return True
@@ -145,7 +189,7 @@ class GroupOperations:
         self.group = group
         self.consumer = consumer
 
-    def create(self, start: str) -> Operation[int]:
+    def create(self, start: str = "0") -> Operation[int]:
         """Creates the group in partitions that lack it; returns their number."""
         replies = yield [
             ("XGROUP", "CREATE", name, self.group, start, "MKSTREAM")
@@ -154,8 +198,11 @@ class GroupOperations:
         made = [reply for reply in replies if not str(reply).startswith("BUSYGROUP")]
         return len(checked(made))
 
-    def read(self, count: int, block_ms: int | None) -> Operation[list[Entry]]:
-        """Reads new entries, up to `count` of each partition, in the order of each."""
+    def read(self, count: int = 10, block_ms: int | None = None) -> Operation[list[Entry]]:
+        """Reads new entries, up to `count` of each partition, in the order of each.
+
+        `block_ms`: how long to wait for some, 0 for ever; None: do not wait.
+        """
         pause, left = FIRST_PAUSE_SECONDS, (block_ms or 0) / 1000
         while True:
             places = dict.fromkeys(range(self.stream.partitions), ">")
@@ -193,7 +240,8 @@ class GroupOperations:
             for entry_id, fields in read_entries(reply)
         ]
 
-    def acknowledge(self, entries: Iterable[Entry]) -> Operation[int]:
+    def ack(self, *entries: Entry) -> Operation[int]:
+        """Acknowledges entries; returns how many were pending."""
         ids: dict[int, list[Any]] = {}
         for entry in entries:
             ids.setdefault(entry.partition, []).append(entry.id)
@@ -205,9 +253,9 @@ class GroupOperations:
         ]
         return sum(checked(replies))
 
-    def claim(self, idle_ms: int, count: int) -> Operation[list[Entry]]:
-        """Claims entries that were idle for that long, up to `count` of each partition."""
-        words = (self.group, self.consumer, idle_ms, "0-0", "COUNT", count)
+    def claim(self, min_idle_ms: int, count: int = 10) -> Operation[list[Entry]]:
+        """Takes over entries, of any consumer, idle that long; up to `count` of each partition."""
+        words = (self.group, self.consumer, min_idle_ms, "0-0", "COUNT", count)
         replies = yield [("XAUTOCLAIM", name, *words) for name in self.stream.streams]
         return [
             Entry(partition, entry_id, fields)
@@ -217,6 +265,7 @@ class GroupOperations:
         ]
 
     def pending(self) -> Operation[int]:
+        """Returns the number of entries delivered and not acknowledged, of all consumers."""
         replies = yield [("XPENDING", name, self.group) for name in self.stream.streams]
         return sum(int(reply["pending"]) for reply in checked(replies))
 
@@ -268,3 +317,18 @@ def pages(entries: Iterable[T]) -> Iterator[list[T]]:
 
 def as_bytes(value: Any) -> bytes:
     return value if isinstance(value, bytes) else str(value).encode()
+
+
+# -- methods --------------------------------------------------------------------------------------
+
+
+def described(call: Any, work: Callable[..., Any]) -> Any:
+    """Give a method the docstring and, after self, the parameters of the function for its work."""
+    signature = inspect.signature(work)
+    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    parameters = [one for one in signature.parameters.values() if one.name != "self"]
+    call.__signature__ = signature.replace(
+        parameters=[own, *parameters], return_annotation=own.empty
+    )
+    call.__doc__ = work.__doc__
+    return call

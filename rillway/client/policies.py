@@ -12,9 +12,10 @@ A function per command builds its words; both mixins take signature and docstrin
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Concatenate, Literal, NamedTuple, ParamSpec, TypeAlias, TypeVar
+
+from rillway.client.operations import described
 
 Key: TypeAlias = str | bytes | memoryview  # as redis-py
 Fields: TypeAlias = Mapping[Any, Any]
@@ -187,24 +188,13 @@ def _given(*options: tuple[str, Any]) -> Words:
 # -- the mixins -----------------------------------------------------------------------------------
 
 
-def _described(call: Any, words: Callable[..., Words]) -> Any:
-    """Give a method the docstring and, after self, the parameters of the function for its words."""
-    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    described = inspect.signature(words)
-    call.__signature__ = described.replace(
-        parameters=[own, *described.parameters.values()], return_annotation=own.empty
-    )
-    call.__doc__ = words.__doc__
-    return call
-
-
 def _method(
     words: Callable[P, Words], read: Callable[[Any], R]
 ) -> Callable[Concatenate[Any, P], R]:
     def call(self: PolicyCommands, *args: P.args, **options: P.kwargs) -> R:
         return read(self.execute_command(*words(*args, **options)))
 
-    return _described(call, words)  # type: ignore[no-any-return]
+    return described(call, words)  # type: ignore[no-any-return]
 
 
 def _async_method(
@@ -213,7 +203,7 @@ def _async_method(
     async def call(self: AsyncPolicyCommands, *args: P.args, **options: P.kwargs) -> R:
         return read(await self.execute_command(*words(*args, **options)))
 
-    return _described(call, words)  # type: ignore[no-any-return]
+    return described(call, words)  # type: ignore[no-any-return]
 
 
 class PolicyCommands:

@@ -13,10 +13,7 @@ from rillway.client.operations import (
     Entry,
     GroupOperations,
     Operation,
-    add,
-    add_many,
-    history,
-    length,
+    StreamOperations,
     read_entries,
     xadd,
 )
@@ -24,6 +21,7 @@ from rillway.client.partitions import Partitions
 
 ORDERS = Partitions("orders", partitions=2)
 CARRIED = Partitions("orders", partitions=2, key_field="who")
+STREAM = StreamOperations(ORDERS, None, None)
 BUSY = redis.ResponseError("BUSYGROUP Consumer Group name already exists")
 
 
@@ -77,30 +75,31 @@ def test_an_entry_without_fields_is_an_error() -> None:
 
 def test_an_error_in_place_of_an_id_is_raised() -> None:
     with pytest.raises(redis.ResponseError, match="OOM"):
-        perform(add(ORDERS, "anna", {"n": 1}, {}), [redis.ResponseError("OOM")])
+        perform(STREAM.add("anna", {"n": 1}), [redis.ResponseError("OOM")])
 
 
 def test_many_entries_go_in_pages_in_their_order() -> None:
     entries = [(f"k{number}", {"n": number}) for number in range(PAGE + 1)]
-    ids, steps = perform(add_many(ORDERS, entries, {}), list(range(PAGE)), [PAGE])
+    ids, steps = perform(STREAM.add_many(entries), list(range(PAGE)), [PAGE])
     assert ids == list(range(PAGE + 1))
     assert [len(step) for step in steps] == [PAGE, 1]
 
 
 def test_the_length_is_that_of_all_partitions() -> None:
-    assert perform(length(ORDERS), [3, 4]) == (
+    assert perform(STREAM.length(), [3, 4]) == (
         7,
         [[("XLEN", "orders:{0}"), ("XLEN", "orders:{1}")]],
     )
 
 
 def test_history_goes_on_after_a_full_page_and_keeps_to_its_key() -> None:
+    carried = StreamOperations(CARRIED, None, None)
     page = [(f"{n}-0", {"who": "anna" if n % 2 else "carl"}) for n in range(PAGE)]
     last = [("9000-0", {b"who": b"anna"}), ("9001-0", {})]
-    found, steps = perform(history(CARRIED, "anna", "-", "+", None), [page], [last])
+    found, steps = perform(carried.history("anna"), [page], [last])
     assert [entry.id for entry in found] == [f"{n}-0" for n in range(1, PAGE, 2)] + ["9000-0"]
     assert [step[0][2] for step in steps] == ["-", f"({PAGE - 1}-0"]
-    found, steps = perform(history(CARRIED, "anna", "-", "+", 2), [page])
+    found, steps = perform(carried.history("anna", count=2), [page])
     assert [entry.id for entry in found] == ["1-0", "3-0"]
 
 
@@ -144,13 +143,13 @@ def test_the_backlog_is_read_on_until_no_partition_has_more(group: GroupOperatio
 
 def test_entries_are_acknowledged_in_their_partitions(group: GroupOperations) -> None:
     entries = [Entry(1, "5-0", {}), Entry(0, "6-0", {}), Entry(1, "7-0", {})]
-    acknowledged, (step,) = perform(group.acknowledge(entries), [2, 1])
+    acknowledged, (step,) = perform(group.ack(*entries), [2, 1])
     assert acknowledged == 3
     assert step == [
         ("XACK", "orders:{1}", "billing", "5-0", "7-0"),
         ("XACK", "orders:{0}", "billing", "6-0"),
     ]
-    assert perform(group.acknowledge([])) == (0, [])
+    assert perform(group.ack()) == (0, [])
 
 
 @pytest.mark.parametrize(

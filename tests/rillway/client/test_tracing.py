@@ -113,3 +113,11 @@ def test_an_error_is_the_span_s_error(client: Any, monkeypatch: pytest.MonkeyPat
     (span,) = recorded.spans
     assert span.status.status_code == trace.StatusCode.ERROR
     assert (span.attributes or {})["error.type"] == "ResponseError"
+
+
+def test_a_lost_connection_is_the_span_s_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded = Recorded(monkeypatch)
+    with redis.Redis(port=1, retry=None) as nowhere, pytest.raises(redis.ConnectionError):
+        ORDERS.on(nowhere, trace=True).add("anna", {"n": 1})
+    (span,) = recorded.spans
+    assert (span.attributes or {})["error.type"] == "ConnectionError"
