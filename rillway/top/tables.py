@@ -333,8 +333,7 @@ def consumer_table(view: View, cells: int, room: int) -> list[Line]:
     ]
     is_level = view.state.level == CONSUMERS
     shown = [_consumer_row(members[n], group, is_level and n == position) for n in rows]
-    heading, *lines = table(columns, shown, cells) + more(rows, len(members))
-    lines = [heading, *waits, *lines]
+    lines = waits + table(columns, shown, cells) + more(rows, len(members))
     if not members:
         is_known = group.consumers is not None or not group.consumer_count
         lines.append(Line.of("  none" if is_known else "  reading ...", "dim"))
