@@ -117,7 +117,7 @@ def test_an_error_is_the_span_s_error(client: Any, monkeypatch: pytest.MonkeyPat
 
 def test_a_lost_connection_is_the_span_s_error(monkeypatch: pytest.MonkeyPatch) -> None:
     recorded = Recorded(monkeypatch)
-    with redis.Redis(port=1, retry=None) as nowhere, pytest.raises(redis.ConnectionError):
+    with redis.Redis(port=1) as nowhere, pytest.raises(redis.ConnectionError):
         ORDERS.on(nowhere, trace=True).add("anna", {"n": 1})
     (span,) = recorded.spans
     assert (span.attributes or {})["error.type"] == "ConnectionError"
