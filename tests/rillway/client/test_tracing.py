@@ -11,6 +11,8 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from rillway.client import PartitionedStream, Stream
 from tests.support.programs.servers import RunningServer
@@ -117,7 +119,8 @@ def test_an_error_is_the_span_s_error(client: Any, monkeypatch: pytest.MonkeyPat
 
 def test_a_lost_connection_is_the_span_s_error(monkeypatch: pytest.MonkeyPatch) -> None:
     recorded = Recorded(monkeypatch)
-    with redis.Redis(port=1) as nowhere, pytest.raises(redis.ConnectionError):
+    once = Retry(NoBackoff(), 0)
+    with redis.Redis(port=1, retry=once) as nowhere, pytest.raises(redis.ConnectionError):
         ORDERS.on(nowhere, trace=True).add("anna", {"n": 1})
     (span,) = recorded.spans
     assert (span.attributes or {})["error.type"] == "ConnectionError"
