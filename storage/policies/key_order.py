@@ -7,10 +7,10 @@ without that field has no key, and no order. A key with pending entries has a lo
     reserved  pending for the owner of the key, but not sent, or not sent again
     released  by XNACK, without an owner
 
-Reserved entries have the delivery time 0, as a Redis shows them. But others write that time, too,
-so a group says which of its entries are reserved, in files and to replicas. That, and where the
-look-ahead is, is all that is kept. The locks are made from the entries when a consumer first reads
-by key (`open`), and kept up to date from then on. A replica has none.
+Reserved entries have the delivery time 0, as a Redis shows them. Commands may set that time, too,
+so files and replicas get the IDs of reserved entries, and the place of the look-ahead, and nothing
+else. Locks are made from the entries when a consumer first reads by key (`open`), and kept up to
+date from then on. A replica has none.
 
 What may be given to a consumer, in the order of the IDs:
 
@@ -21,8 +21,8 @@ What may be given to a consumer, in the order of the IDs:
 * The first sent entry, when it is due, to anyone: with the key. The deadlines of the others do not
   count.
 
-`wakes` is True once a change may let a consumer go on that waits. Candidates are in heaps, whose
-items count only as long as they are what the lock says.
+`wakes` is True once a change may unblock a waiting consumer. Candidates are in heaps, whose items
+are valid only as long as they match the lock.
 
 A lock takes about 500 bytes with one entry, and each further pending entry about 120, 170 if it is
 reserved. To find a key takes a microsecond. There are `KEY-LOOKAHEAD` reserved entries at most.
@@ -203,7 +203,7 @@ class KeyOrder:
         return value[:_KEPT_OF_KEY] + sha1(value, usedforsecurity=False).digest()
 
     def open(self, entries_of: Entries, first_id: EntryID) -> None:
-        """Make the locks if there are none, and look at what has changed without a word.
+        """Make the locks if there are none, and take account of changes that were not reported.
 
         `entries_of`: the entries by their IDs; `first_id`: that of the first in the stream, 0-0 if
         it is empty.

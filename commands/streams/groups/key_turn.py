@@ -1,22 +1,23 @@
 """A consumer's turn to read a group that orders its entries by key (KEY-FIELD). Rillway's own.
 
-What consumers have of a key, and have not acknowledged, is with one of them at a time
-(storage/policies/key_order.py). `XREADGROUP ... >` gives
+One consumer at a time has the unacknowledged entries of a key (storage/policies/key_order.py).
+`XREADGROUP ... >` delivers
 
-1. what is due: of a key only its first entry, and with it the key. What its former owner had of the
-   key besides becomes reserved, with the delivery counts that it has;
-2. reserved entries, of the consumer's own keys and of keys that are free;
-3. new entries. One whose key another consumer has is reserved for that consumer, and reading goes
-   on behind it. So is one of an own key of which others wait, or one is delivered again.
+1. due entries: of a key only the first one, which takes the key with it. The other entries that the
+   former owner had of the key become reserved, and keep their delivery counts;
+2. reserved entries, of the consumer's own keys and of free keys;
+3. new entries. If another consumer has the key, the entry is reserved for that consumer, and
+   reading continues after it. An entry of an own key is reserved, too, while others of the key wait,
+   or one of them is being delivered again.
 
-That ends where KEY-LOOKAHEAD entries are reserved, until a quarter of them is delivered. A key with
-KEY-LOOKAHEAD-KEY reserved entries is passed over: the group's position stays before the first
-entry that was passed over, so that no other server loses it, and the policy has where new entries
-begin. A read looks at a limited number of entries that it does not give; a client that waits goes
-on in the next cycle.
+Reading ahead ends when KEY-LOOKAHEAD entries are reserved, until a quarter of them is delivered. A
+key with KEY-LOOKAHEAD-KEY reserved entries is passed over: the group's position stays before the
+first such entry, so that no other server loses it, and the policy records where new entries begin.
+A read examines a limited number of entries that it does not deliver; a client that waits continues
+in the next cycle.
 
-Reserved entries are pending for their owner, with the time 0. That is propagated as every Redis
-knows it, and as rows of the policy.
+Reserved entries are pending for their owner, with the delivery time 0. They are propagated in a
+form that every Redis knows, and as rows of the policy.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from storage.policies.group_rows import ahead_row, passed_row, reserved_rows
 from storage.policies.key_order import MOST_PASSED, KeyLock, KeyOrder
 from storage.stream import Stream, advance_group
 
-# The number of entries that a read looks at and does not give.
+# The number of entries that a read examines and does not deliver.
 LOOKED_AT_ONCE = 1000
 # As many entries are looked up at once.
 ENTRIES_AT_ONCE = 100
@@ -79,7 +80,7 @@ def take_over(
 def propagate_reserved(
     client: Client, key: bytes, group: Group, consumer: Consumer, rows: list[Row]
 ) -> None:
-    """Entries that are reserved for a consumer, whoever had them."""
+    """Propagate entries that are reserved for a consumer, whoever had them."""
     if client.instance.propagation.sinks:
         ids = [row[0] for row in rows]
         propagate_claims(client, key, group, consumer, ids, 0, [row[3] for row in rows])
@@ -124,7 +125,7 @@ class KeyTurn(PolicyTurn):
             self._take_held(count, caps, with_times=with_times)
         self._take_new(count, caps, noack=noack, with_times=with_times)
         if not noack and not self.ends and self.count != count and caps.admits():
-            self._takes_all_due = True  # there was less that is new than places kept for it
+            self._takes_all_due = True  # there were fewer new entries than places kept for them
             self.take_due(count, caps, with_times=with_times)
             self._commit_with_keys()
         if self.keys.wakes:

@@ -1,7 +1,7 @@
 """The jobs of the demo, and the keys that it uses.
 
-A job says how long it takes, how long it waits before it may begin, and what trouble it makes. So
-what becomes of it is known, and every run has each kind of trouble.
+A job has a duration, a delay before it may begin, and a kind of trouble that it makes. So its end
+is known in advance, and every run has each kind of trouble.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ PLAIN_SHARES = {Trouble.BROKEN: 0.01}
 def jobs(
     random: Random, rate: int, shares: Mapping[Trouble, float], waiting_share: float
 ) -> Iterator[dict[str, str]]:
-    """Yield the fields of jobs without end, such as the workers can do at this rate."""
+    """Yield the fields of jobs without end, sized for the workers and this rate."""
     mean_ms = max(0.0, 1000 * BUSY_SHARE * WORKERS / rate - REQUESTS_MS)
     longest_ms = min(2 * mean_ms, LONGEST_MS)
     troubles = [*shares, Trouble.NONE]

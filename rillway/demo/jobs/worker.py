@@ -77,7 +77,7 @@ class Worker:
         self._last = number, self._counts.acknowledged
 
     async def note_late(self) -> None:
-        """Write down if the last job was acknowledged by another worker before."""
+        """Record it in the ledger if another worker had acknowledged the last job before."""
         if self._last is not None and self._counts.acknowledged == self._last[1]:
             await self._note("late", self._last[0])
         self._last = None
@@ -104,7 +104,7 @@ async def work(url: str, name: str) -> None:
         name=name,
         count=READ_COUNT,
         block_ms=BLOCK_MS,
-        # Where the group has a policy, the server does in their place what these say.
+        # If the group has a policy, the server does this instead.
         claim_idle_ms=ACK_WAIT_MS,
         max_deliveries=MAX_DELIVERIES,
         dead_letters=DEAD_LETTERS,
