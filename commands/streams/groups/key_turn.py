@@ -7,8 +7,8 @@ One consumer at a time has the unacknowledged entries of a key (storage/policies
    former owner had of the key become reserved, and keep their delivery counts;
 2. reserved entries, of the consumer's own keys and of free keys;
 3. new entries. If another consumer has the key, the entry is reserved for that consumer, and
-   reading continues after it. An entry of an own key is reserved, too, while others of the key wait,
-   or one of them is being delivered again.
+   reading continues after it. An entry of an own key is reserved, too, while others of the key
+   wait, or one of them is being delivered again.
 
 Reading ahead ends when KEY-LOOKAHEAD entries are reserved, until a quarter of them is delivered. A
 key with KEY-LOOKAHEAD-KEY reserved entries is passed over: the group's position stays before the
