@@ -363,10 +363,18 @@ compiler: $(VENV)/.created
 compiled: $(RUN)/compiled/.made ## compile what each request runs through, with Cython; installs a C compiler if there is none
 	@:
 
-SOURCES = $(shell find $(LAYERS) rillway \
-	-name __pycache__ -prune -o \( -type d -o -name '*.py' -o -name '*.pxd' -o -name '*.lua' \) -print)
+SOURCES := $(sort $(shell find $(LAYERS) rillway \
+	-name __pycache__ -prune -o \( -name '*.py' -o -name '*.pxd' -o -name '*.lua' \) -print))
 
-$(RUN)/compiled/.made: $(VENV)/.cython setup.py tests/support/plain_names.py $(SOURCES)
+# It changes when a source comes or goes. Folders also change when Python writes its bytecode there.
+$(RUN)/sources: FORCE
+	@mkdir -p $(RUN)
+	@echo $(SOURCES) | cmp --silent - $@ || echo $(SOURCES) >$@
+
+.PHONY: FORCE
+FORCE:
+
+$(RUN)/compiled/.made: $(VENV)/.cython setup.py tests/support/plain_names.py $(RUN)/sources $(SOURCES)
 	@$(MAKE) compiler
 	@rm -rf $(RUN)/compiled
 	@COMPILE_RILLWAY=$(COMPILE) $(BIN)/python setup.py --quiet build --build-base $(RUN)/compiling \
