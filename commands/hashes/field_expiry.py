@@ -11,6 +11,7 @@ import dataclasses
 
 from commands.core.arguments import INT64_MAX, Arguments, parse_int
 from commands.core.client import Client
+from commands.core.long_reply import LongReply
 from commands.core.registry import DENYOOM, FAST, READONLY, WRITE, command, one_key
 from commands.hashes.fields import (
     finish_change,
@@ -262,7 +263,7 @@ MAX_FIELDS = (1 << 31) - 1
 
 
 @command("HGETDEL", arity=-5, flags=WRITE | FAST, keys=one_key(b"RW", b"ACCESS", b"DELETE"))
-def hgetdel(client: Client, argv: Request) -> bytes:
+def hgetdel(client: Client, argv: Request) -> bytes | LongReply:
     """Array of bulk strings and nulls. Source: Redis 8.0."""
     key = argv[1]
     check_type(client, key)
@@ -319,7 +320,7 @@ class _Options:
 
 
 @command("HGETEX", arity=-5, flags=WRITE | FAST, keys=one_key(b"RW", b"ACCESS", b"UPDATE"))
-def hgetex(client: Client, argv: Request) -> bytes:
+def hgetex(client: Client, argv: Request) -> bytes | LongReply:
     """Array of bulk strings and nulls. Source: Redis 8.10."""
     key, instance = argv[1], client.instance
     check_type(client, key)

@@ -9,7 +9,7 @@ HINCRBY and HINCRBYFLOAT: a missing field counts as 0, and its time to live stay
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import chain
 
@@ -139,19 +139,38 @@ def hget(client: Client, argv: Request) -> bytes:
 
 
 @command("HMGET", arity=-3, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
-def hmget(client: Client, argv: Request) -> bytes:
+def hmget(client: Client, argv: Request) -> bytes | LongReply:
     """Array of bulk strings and nulls. Source: Redis 7.0."""
     names = argv[2:]
     return values_reply(client, read_fields(client, argv[1], names), names)
 
 
-def values_reply(client: Client, value: HashValue | None, names: list[bytes]) -> bytes:
-    """The values of fields, null for those that are not there."""
-    if value is None:
-        return replies.array([replies.NIL[client.resp]] * len(names))
+def values_reply(client: Client, value: HashValue | None, names: list[bytes]) -> bytes | LongReply:
+    """The values of fields, null for those that are not there; after a megabyte, in pieces."""
     nil = replies.NIL[client.resp]
-    found = [value.value_bulk(name) for name in names]
-    return replies.array([nil if one is None else one for one in found])
+    if value is None:
+        return replies.array([nil] * len(names))
+    parts = [replies.array_header(len(names))]
+    size: cython.Py_ssize_t = 0
+    for name in names:
+        bulk: bytes | None = value.value_bulk(name)
+        if bulk is None:
+            bulk = nil
+        parts.append(bulk)
+        size += len(bulk)
+        if size >= LONG_BYTES:
+            break
+    rest = names[len(parts) - 1 :]
+    if not rest:
+        return b"".join(parts)
+    twin = value.copy()
+    return LongReply(in_pieces(chain(parts, _values(twin, rest, nil))), twin.release)
+
+
+def _values(value: HashValue, names: list[bytes], nil: bytes) -> Iterator[bytes]:
+    for name in names:
+        bulk = value.value_bulk(name)
+        yield nil if bulk is None else bulk
 
 
 @command("HGETALL", arity=2, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))

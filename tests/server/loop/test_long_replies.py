@@ -237,6 +237,7 @@ def test_the_time_that_pieces_take_counts_as_the_commands(server: SlicingServer)
 # -- few entries, many bytes ---------------------------------------------------------------------
 
 LARGE_ITEMS = 30
+PART = "x" * 100_000
 
 
 @pytest.mark.parametrize(
@@ -280,8 +281,11 @@ LARGE_ITEMS = 30
         ("HGETALL", "hash"),
         ("HKEYS", "hash"),
         ("HVALS", "hash"),
+        ("HMGET", "hash", *[f"{number}{PART}" for number in range(20)], "none"),
+        ("HMGET", "hash", "none", *["few"] * 20),
+        ("HGETEX", "hash", "PERSIST", "FIELDS", "20", *["few"] * 20),
     ],
-    ids=lambda words: " ".join(words[:6]),
+    ids=lambda words: " ".join(words[:6])[:100],
 )
 def test_few_entries_with_many_bytes_go_in_pieces(words: tuple[str, ...]) -> None:
     server = SlicingServer()
@@ -292,7 +296,7 @@ def test_few_entries_with_many_bytes_go_in_pieces(words: tuple[str, ...]) -> Non
         writer.execute("RPUSH", "list", item)
         writer.execute("SET", f"key:{number}", item)
         writer.execute("SADD", "set", item)
-        writer.execute("HSET", "hash", item, item)
+        writer.execute("HSET", "hash", item, item, "few", PART)
     for group in ("g", "given"):
         writer.execute("XGROUP", "CREATE", "stream", group, "0")
     at_once(server, "XREADGROUP", "GROUP", "given", "c", "STREAMS", "stream", ">")
@@ -312,7 +316,6 @@ def test_few_entries_with_many_bytes_go_in_pieces(words: tuple[str, ...]) -> Non
 
 # -- unread replies ----------------------------------------------------------------------------
 
-PART = "x" * 100_000
 WIRE = replies.bulk(PART.encode())
 
 
