@@ -15,8 +15,6 @@ import sys
 from collections.abc import Callable
 from typing import TextIO, TypeVar
 
-from rillway.pipeline.wire.urls import public_url
-
 STATUS = 128 + signal.SIGPIPE
 
 _Result = TypeVar("_Result")
@@ -69,4 +67,6 @@ def paint(text: str, colour: str, stream: TextIO) -> str:
 
 def name_target(sub_command: str, url: str) -> None:
     """Print the target of a sub-command on standard error: standard output may be data."""
+    from rillway.pipeline.wire.urls import public_url  # which `rillway serve` does without
+
     print(f"rillway {sub_command}: writes to {public_url(url)}", file=sys.stderr)
