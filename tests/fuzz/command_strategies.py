@@ -174,6 +174,7 @@ class Drawing:
             (*group, *wait, b"MAX-DELIVERIES", self.one((b"1", b"3")), b"DEAD-LETTER", dead),
             (*group, b"MAX-PENDING", self.one((b"1", b"4"))),
             (*group, *wait, b"CONSUMER-EXPIRY", b"1500"),
+            (*group, *wait, b"KEY-FIELD", b"f", b"KEY-LOOKAHEAD", self.one((b"1", b"100"))),
             (b"XCFGSET", key, b"RETAIN-LEN", self.one((b"0", b"3")), b"RETAIN-REFS", b"ACKED"),
             (
                 b"XCFGSET",
