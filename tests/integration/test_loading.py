@@ -96,13 +96,13 @@ def test_a_damaged_file_stops_the_start(tmp_path: Path) -> None:
 # -- between listening and loading -------------------------------------------------------------
 
 
-async def ask(service: Service, request: bytes) -> bytes:
-    """The reply to a request; nothing if it is not answered."""
+async def ask(service: Service, request: bytes, seconds: float) -> bytes:
+    """The reply to a request; nothing if it is not answered within a time."""
     port = service.listeners.places[0][2]
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(request)
     try:
-        return await asyncio.wait_for(reader.readline(), 0.3)
+        return await asyncio.wait_for(reader.readline(), seconds)
     except TimeoutError:
         return b""
     finally:
@@ -116,9 +116,9 @@ async def ask_before_and_after_loading(request: bytes) -> tuple[bytes, bool, byt
     service = Service(config, None, asyncio.get_running_loop())
     await service.start()
     try:
-        before = await ask(service, request)
+        before = await ask(service, request, 60.0)
         is_loaded = await service.load()
-        return before, is_loaded, await ask(service, request)
+        return before, is_loaded, await ask(service, request, 60.0 if is_loaded else 0.3)
     finally:
         service._stopped.set()
         await service.leave()

@@ -50,7 +50,7 @@ class Served:
 
     def options(self, shown: Files | None = None, **more: Any) -> dict[str, Any]:
         """Arguments of redis-py."""
-        made: dict[str, Any] = {"port": self.tls_port, "ssl": True, "socket_timeout": 10.0}
+        made: dict[str, Any] = {"port": self.tls_port, "ssl": True, "socket_timeout": 60.0}
         made |= {"host": "127.0.0.1", "ssl_ca_certs": self.authority.path}
         if shown:
             made |= {"ssl_certfile": shown.certificate, "ssl_keyfile": shown.key}
