@@ -7,6 +7,7 @@ hand on a Redis.
 | policies/delayed | XADD DELAY | a sorted set, and a script that moves what is due |
 | policies/due | entries fall due, and a reader is given them again | XAUTOCLAIM |
 | policies/retention | RETAIN-MS | one XTRIM MINID |
+| policies/keys | reading with KEY-FIELD, a key an entry | a plain group, without order |
 
 The stalls have the 99.9th percentile of the waits of others, and how long it took until all was
 done. A million delayed entries appear, and a million pending entries fall due, at once.
@@ -42,6 +43,10 @@ for _, member in ipairs(due) do
 end
 return #due
 """
+KEYED_READ = 10
+BY_KEY = ("KEY-FIELD", "customer")
+KEYS = Row("policies/keys-count-10", "entries/s")
+KEY_BYTES = Row("policies/keys-bytes", "B", lower_is_better=True)
 BYTES = Row("policies/delayed-bytes", "B", lower_is_better=True)
 
 
@@ -166,6 +171,46 @@ def _retention(name: str, contender: Contender, scale: Scale) -> Iterator[Sessio
     yield Session(measure)
 
 
+# -- order by key ----------------------------------------------------------------------------------
+
+
+def _consume(server: Server, count: int, *, acknowledges: bool) -> None:
+    """Read all entries, by ten consumers, and acknowledge them if asked to."""
+    for start in range(0, count, KEYED_READ):
+        consumer = b"c%d" % (start // KEYED_READ % 10)
+        words = ("XREADGROUP", "GROUP", "g", consumer, "COUNT", KEYED_READ, "STREAMS", "s", ">")
+        entries = server.call(*words)[0][1]
+        if acknowledges:
+            server.call("XACK", "s", "g", *(entry_id for entry_id, _ in entries))
+
+
+@contextmanager
+def _keys(contender: Contender, scale: Scale) -> Iterator[Session]:
+    count = scale.entries // 10
+
+    def measure() -> Figures:
+        with contender.start() as server:
+            for start in range(0, count, BATCH):
+                numbers = range(start, start + BATCH)
+                server.pipeline([pack("XADD", "s", "*", "customer", n, "n", 1) for n in numbers])
+            server.call("XGROUP", "CREATE", "s", "g", "0")
+            if server.program.is_rillway:
+                server.call("XGROUP", "CONFIG", "s", "g", "ACK-WAIT", 600_000, *BY_KEY)
+            before = server.call("MEMORY", "USAGE", "s", "SAMPLES", 0)
+            _consume(server, count, acknowledges=False)
+            size = Figure((server.call("MEMORY", "USAGE", "s", "SAMPLES", 0) - before) / count)
+            server.call("XGROUP", "DESTROY", "s", "g")
+            server.call("XGROUP", "CREATE", "s", "g", "0")
+            if server.program.is_rillway:
+                server.call("XGROUP", "CONFIG", "s", "g", "ACK-WAIT", 600_000, *BY_KEY)
+            begin = time.perf_counter()
+            _consume(server, count, acknowledges=True)
+            done = Figure(count / (time.perf_counter() - begin))
+            return {KEYS.name: done, KEY_BYTES.name: size}
+
+    yield Session(measure)
+
+
 _STALLS = {"delayed": _delayed, "due": _due, "retention": _retention}
 
 CASES: list[Case] = [
@@ -185,4 +230,5 @@ CASES: list[Case] = [
         )
         for name, opener in _STALLS.items()
     ),
+    Case("policies/keys", (KEYS, KEY_BYTES), _keys, has_warm_up=False, most_pairs=1),
 ]

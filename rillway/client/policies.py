@@ -86,6 +86,9 @@ def config_words(
     dead_letter: Key | None = None,
     max_pending: int | None = None,
     consumer_expiry: int | None = None,
+    key_field: Key | None = None,
+    key_lookahead: int | None = None,
+    key_lookahead_key: int | None = None,
 ) -> Words:
     """Set the delivery policy of a group.
 
@@ -97,6 +100,8 @@ def config_words(
     options = (
         ("MAX-DELIVERIES", max_deliveries), ("DEAD-LETTER", dead_letter),
         ("MAX-PENDING", max_pending), ("CONSUMER-EXPIRY", consumer_expiry),
+        ("KEY-FIELD", key_field), ("KEY-LOOKAHEAD", key_lookahead),
+        ("KEY-LOOKAHEAD-KEY", key_lookahead_key),
     )  # fmt: skip
     return [*words, *_given(*options)]
 

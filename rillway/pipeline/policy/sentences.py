@@ -55,6 +55,11 @@ def group_meaning(stream: str, group: str, policy: Mapping[str, Value]) -> str:
         most = count_of(_number(policy["max-pending"]), "entry")
         verb = "is" if policy["max-pending"] == 1 else "are"
         parts.append(f"at most {most} {verb} worked on at a time")
+    if "key-field" in policy:
+        parts.append(
+            f"entries with the same {policy['key-field']!r} are delivered in order, to one consumer"
+            " at a time" + _look_ahead(policy)
+        )
     if "consumer-expiry" in policy:
         idle = whole(_number(policy["consumer-expiry"]))
         parts.append(
@@ -65,6 +70,18 @@ def group_meaning(stream: str, group: str, policy: Mapping[str, Value]) -> str:
             "an entry that is not acknowledged stays with its consumer until another claims it"
         )
     return f"{stream}/{group}: {'; '.join(parts)}"
+
+
+def _look_ahead(policy: Mapping[str, Value]) -> str:
+    texts = [
+        f"up to {count_of(_number(policy[name]), 'entry')} {where}"
+        for name, where in (
+            ("key-lookahead", "wait for consumers that have their keys"),
+            ("key-lookahead-key", "of one key"),
+        )
+        if name in policy
+    ]
+    return f" ({', '.join(texts)})" if texts else ""
 
 
 def _pauses(waits: Value | None) -> str:

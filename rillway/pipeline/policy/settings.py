@@ -14,6 +14,7 @@ from rillway.text import duration, size
 
 Value: TypeAlias = int | bool | str | tuple[int, ...]
 OFF = ""
+MOST_FIELD_BYTES = 512
 REFERENCES = ("keepref", "delref", "acked")
 
 
@@ -86,6 +87,12 @@ def key(text: str) -> str:
     return text
 
 
+def field(text: str) -> str:
+    if not 0 < len(text.encode(errors="surrogateescape")) <= MOST_FIELD_BYTES:
+        raise ValueError(f"expected the name of a field of up to {MOST_FIELD_BYTES} bytes, or off")
+    return text
+
+
 def plain(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
@@ -138,6 +145,13 @@ GROUP_SETTINGS = (
             "deliver nothing new while this many entries are being worked on"),
     Setting("CONSUMER-EXPIRY", "--consumer-expiry", milliseconds, whole, "TIME",
             "delete a consumer that was not seen for this long; its entries go to others"),
+    Setting("KEY-FIELD", "--key-field", field, repr, "NAME",
+            "deliver entries with the same value of this field in order, to one consumer at a time",
+            ""),
+    Setting("KEY-LOOKAHEAD", "--key-lookahead", number, plain, "N",
+            "keep up to this many entries for the consumers that have their keys (120,000)"),
+    Setting("KEY-LOOKAHEAD-KEY", "--key-lookahead-key", number, plain, "N",
+            "the same, of one key (10,000)"),
 )  # fmt: skip
 
 

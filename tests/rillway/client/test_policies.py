@@ -48,6 +48,10 @@ def test_the_policy_of_a_stream_and_of_a_group(client: Any) -> None:
     found = client.xinfo_policy("s", "g")
     assert (found["ack-wait"], found["backoff"], found["max-pending"]) == (1000, [5, 6], 9)
     assert client.xgroup_config("s", "g", backoff=(), max_pending=0)
+    assert client.xgroup_config("s", "g", key_field="k", key_lookahead=9, key_lookahead_key=3)
+    found = client.xinfo_policy("s", "g")
+    keys = found["key-field"], found["key-lookahead"], found["key-lookahead-key"]
+    assert keys == ("k", 9, 3)
     with pytest.raises(redis.ResponseError, match="require each other"):
         client.xgroup_config("s", "g", max_deliveries=3)
 

@@ -13,7 +13,6 @@ from typing import Any
 
 from storage.groups.group import MAX_DELIVERIES
 from storage.policies.rows import STATISTICS, rows_of
-from storage.stream import Stream
 from tests.commands.streams.policies.workers import START_MS, Workers, numbers_of, sink_of
 from tests.support.examples import examples
 
@@ -564,9 +563,7 @@ class Pair:
         assert positions[0] == positions[1]
 
     def rows(self, workers: Workers) -> list[list[bytes]]:
-        stream = workers.server.instance.databases[0].values[b"jobs"]
-        assert isinstance(stream, Stream)
-        return [row for row in rows_of(stream) if row[0] not in STATISTICS]
+        return [row for row in rows_of(workers.stream()) if row[0] not in STATISTICS]
 
 
 def ids(numbers: list[int]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from server.inprocess.server import InProcessServer
+from storage.policies.rows import STATISTICS, rows_of
 from tests.commands.streams.policies.workers import Workers
 from tests.commands.streams.talk import NOW_MS, Talk
 from tests.server.replication.pairs import PRIMARY, REPLICA, Cluster, follow, is_up
@@ -294,3 +295,97 @@ def test_the_state_of_very_many_entries_is_estimated() -> None:
     workers.configure("ACK-WAIT 0 BACKOFF 0 MAX-PENDING 5000")
     assert state() == [1200, 0, 0, 0]
     assert "next-due" not in workers.info()
+
+
+# -- keys, in files and replicas ---------------------------------------------------------------
+
+
+def keyed_group(server: InProcessServer) -> Workers:
+    """Key a: 1 in work, 2, 4 reserved and 6, 7 passed over. Key b: 3 was taken over, 5 reserved."""
+    workers = Workers(server=server)
+    workers.configure("ACK-WAIT 1000 KEY-FIELD k KEY-LOOKAHEAD-KEY 2")
+    for number, name in enumerate("aababaa", 1):
+        workers.talk.do(f"XADD jobs {number}-1 k {name}")
+    assert workers.read("x", "COUNT 1") == [1]
+    assert workers.read("y") == [3, 5]
+    server.advance(1000)
+    workers.talk.do("XCLAIM jobs g x 0 1-1")
+    assert workers.read("z", "COUNT 1") == [3]
+    return workers
+
+
+def key_state(workers: Workers) -> list[object]:
+    rows = [row for row in rows_of(workers.stream()) if row[0] not in STATISTICS]
+    groups = workers.talk.do("XINFO GROUPS jobs")
+    return [workers.pending(), rows, groups, workers.talk.do("DEBUG DIGEST")]
+
+
+def finish_keyed(workers: Workers) -> None:
+    """What each consumer gets from then on."""
+    assert workers.read("y") == []
+    workers.talk.do("XACK jobs g 3-1 1-1")
+    assert workers.read("z") == [2, 4, 5]
+    assert workers.read("x") == []
+    assert workers.read("z") == [6, 7]
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_a_restart_brings_keys_back(kind: str) -> None:
+    server = InProcessServer(NOW_MS, 0, enable_debug_command="yes", **FILES[kind])
+    workers = keyed_group(server)
+    if kind == "save":
+        workers.talk.do("SAVE")
+    if kind.startswith("rewritten"):
+        workers.talk.do("BGREWRITEAOF")
+        for _ in range(5):
+            server.advance(0)
+    server.advance(0)
+    again = reopened(workers, server.restart())
+    assert key_state(again) == key_state(workers)
+    assert again.info()["keys-locked"] == 2
+    finish_keyed(again)
+
+
+def test_a_copy_under_another_key_has_the_same_keys() -> None:
+    server = InProcessServer(NOW_MS, 0, enable_debug_command="yes")
+    workers = keyed_group(server)
+    before = key_state(workers)[:2]
+    workers.talk.do("COPY jobs twin")
+    workers.talk.do("DEL jobs")
+    workers.talk.do("RENAME twin jobs")
+    workers.talk.do("SWAPDB 0 1")
+    workers.talk.do("SELECT 1")
+    workers.talk.do("MOVE jobs 0")
+    workers.talk.do("SELECT 0")
+    assert key_state(workers)[:2] == before
+    finish_keyed(workers)
+
+
+def test_a_promoted_replica_goes_on_with_the_keys() -> None:
+    cluster = Cluster()
+    primary, other = (
+        cluster.server(port, enable_debug_command="yes") for port in (PRIMARY, REPLICA)
+    )
+    follow(other)
+    cluster.settle(12)
+    assert is_up(other)
+    workers = keyed_group(primary)
+    cluster.advance(0)
+    replica = reopened(workers, other)
+    assert key_state(replica) == key_state(workers)
+    replica.info()  # makes locks, of which the next delivery knows nothing
+    workers.talk.do("XADD jobs 8-1 k c")
+    assert workers.read("x", "COUNT 1") == [8]
+    cluster.advance(0)
+    assert key_state(replica) == key_state(workers)
+    replica.talk.do("REPLICAOF NO ONE")
+    replica.talk.do("XACK jobs g 8-1")
+    finish_keyed(replica)
+
+
+def test_a_group_takes_its_keys_along() -> None:
+    server = InProcessServer(NOW_MS, 0, enable_debug_command="yes")
+    workers = keyed_group(server)
+    used = workers.talk.do("MEMORY USAGE jobs")
+    workers.talk.do("XGROUP DESTROY jobs g")
+    assert workers.talk.do("MEMORY USAGE jobs") < used - 1000

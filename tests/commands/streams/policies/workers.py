@@ -64,10 +64,13 @@ class Workers:
         """XINFO POLICY of the group."""
         return self.talk.fields("XINFO POLICY jobs g")
 
-    def group(self) -> Group:
+    def stream(self) -> Stream:
         stream = self.server.instance.databases[0].values[b"jobs"]
         assert isinstance(stream, Stream)
-        return stream.groups[b"g"]
+        return stream
+
+    def group(self) -> Group:
+        return self.stream().groups[b"g"]
 
 
 def numbers_of(reply: Any) -> list[int]:

@@ -53,6 +53,16 @@ def test_of_a_stream(policy: dict[str, Value], meaning: str) -> None:
             "1 entry is worked on at a time; a consumer that was not seen for 1 d is deleted, "
             "its entries go to others",
         ),
+        (
+            {"ack-wait": 500, "key-field": "customer"},
+            "an entry that is not acknowledged within 500 ms goes to another consumer; entries "
+            "with the same 'customer' are delivered in order, to one consumer at a time",
+        ),
+        (
+            {"key-field": "k", "key-lookahead": 1000, "key-lookahead-key": 1},
+            "entries with the same 'k' are delivered in order, to one consumer at a time (up to "
+            "1,000 entries wait for consumers that have their keys, up to 1 entry of one key)",
+        ),
     ],
 )
 def test_of_a_group(policy: dict[str, Value], meaning: str) -> None:
