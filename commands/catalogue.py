@@ -10,7 +10,7 @@ from pathlib import Path
 _SUFFIXES = {".py", ".so", ".pyd"}
 
 
-def _modules(package: str, folder: Path) -> Iterator[str]:
+def modules_in(package: str, folder: Path) -> Iterator[str]:
     """The names of a package's modules, in order, and of its packages, each before its own.
 
     `pkgutil` takes five times as long: it tries all endings that a module may have.
@@ -19,7 +19,7 @@ def _modules(package: str, folder: Path) -> Iterator[str]:
     for name in sorted(paths):
         yield f"{package}.{name}"
         if not paths[name].suffix:
-            yield from _modules(f"{package}.{name}", paths[name])
+            yield from modules_in(f"{package}.{name}", paths[name])
 
 
 def _is_module(path: Path) -> bool:
@@ -28,5 +28,5 @@ def _is_module(path: Path) -> bool:
     return (path / "__init__.py").exists()
 
 
-for _name in _modules(__package__, Path(__file__).parent):
+for _name in modules_in(__package__, Path(__file__).parent):
     import_module(_name)
