@@ -58,7 +58,7 @@ class Queue:
         assert letter[b"rillway-cause"] == b"deadline"
         assert letter[b"rillway-deliveries"] == b"%d" % MAX_DELIVERIES
 
-    def _with(self, word: str) -> list[dict[bytes, bytes]]:
+    def letters_with(self, word: str) -> list[dict[bytes, bytes]]:
         letters: Any = self.client.xrange(self.dead)
         return [
             fields
