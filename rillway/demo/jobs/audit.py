@@ -4,6 +4,9 @@ The ledger is a stream. A record says which jobs were added, that a worker has d
 XACK came too late, or that a worker has crashed. A job may be done more often than once only if the
 worker that did it could not acknowledge it: it crashed, and the job is the last that it did, or it
 was late, as others got the job after its deadline. Each other repetition is a defect.
+
+Where the server keeps the jobs of a customer in order, those that are done at their first delivery
+are done in the order of the stream. A retry, a deadline or a dead letter may come out of order.
 """
 
 from __future__ import annotations
@@ -25,23 +28,35 @@ class Books:
     """All jobs by their numbers, and the reasons why some were done more often than once."""
 
     def __init__(
-        self, entries: Iterable[Record], ledger: Iterable[Record], dead_letters: Iterable[Record]
+        self,
+        entries: Iterable[Record],
+        ledger: Iterable[Record],
+        dead_letters: Iterable[Record],
+        *,
+        in_order: bool,
     ) -> None:
+        """`in_order`: whether the server keeps the jobs of each customer in order."""
         self.added = set[int]()
         self.done = Counter[int]()
         self.late = Counter[int]()
         self.again = set[int]()  # done at a later delivery than the first
         self.crashed = list[str]()
         self._last = dict[str, int]()  # the last job that a worker has done, if it was not late
+        self._at_first = list[int]()  # done at the first delivery, in the order of the ledger
         for record in ledger:
             self._enter(record)
         self.dead = Counter(int(letter[b"job"]) for letter in dead_letters)
         self.delayed, self.returned = set[int](), set[int]()
-        for entry in entries:
+        places = dict[int, tuple[bytes, int]]()  # the customer, and the place in the stream
+        for place, entry in enumerate(entries):
+            job = int(entry[b"job"])
             if entry[b"waits_ms"] != b"0":
-                self.delayed.add(int(entry[b"job"]))
+                self.delayed.add(job)
             if HOPS in entry:
-                self.returned.add(int(entry[b"job"]))
+                self.returned.add(job)
+            else:
+                places[job] = entry[b"customer"], place
+        self.disordered = self._overtaken(places) if in_order else set[int]()
         unacknowledged = [self._last[name] for name in self.crashed if name in self._last]
         self.crash = Counter(unacknowledged)
 
@@ -61,8 +76,23 @@ class Books:
         else:
             self.done[job] += 1
             self._last[worker] = job
-            if record[b"deliveries"] != b"1":
+            if record[b"deliveries"] == b"1":
+                self._at_first.append(job)
+            else:
                 self.again.add(job)
+
+    def _overtaken(self, places: Mapping[int, tuple[bytes, int]]) -> set[int]:
+        """Jobs that were done at their first delivery, after a later one of their customer."""
+        latest = dict[bytes, int]()
+        overtaken = set[int]()
+        for job in self._at_first:
+            if self.done[job] > 1 or job in self.returned or job not in places:
+                continue
+            customer, place = places[job]
+            if place < latest.get(customer, place):
+                overtaken.add(job)
+            latest[customer] = max(place, latest.get(customer, place))
+        return overtaken
 
     @property
     def missing(self) -> set[int]:
@@ -86,14 +116,13 @@ class Books:
 
     @property
     def are_right(self) -> bool:
-        return not (self.missing or self.unknown or self.unexplained)
+        return not (self.missing or self.unknown or self.unexplained or self.disordered)
 
 
-def read_books(client: redis.Redis) -> Books:
+def read_books(client: redis.Redis, *, in_order: bool) -> Books:
     """Read what a run has left on its server."""
-    return Books(
-        *((record for _, record in walk(client, key)) for key in (JOBS, LEDGER, DEAD_LETTERS))
-    )
+    streams = [(record for _, record in walk(client, key)) for key in (JOBS, LEDGER, DEAD_LETTERS)]
+    return Books(*streams, in_order=in_order)
 
 
 def table(books: Books) -> Iterator[str]:
@@ -110,6 +139,7 @@ def table(books: Books) -> Iterator[str]:
         ("  after a crash", len(repeated & books.crash.keys()), "between the work and its XACK"),
         ("  after a deadline", len(repeated & books.late.keys()), "as their worker took too long"),
         ("  without a reason", len(books.unexplained), ""),
+        ("out of order", len(books.disordered), "of their customer's jobs"),
         ("never added", len(books.unknown), ""),
         ("missing", len(books.missing), ""),
     )

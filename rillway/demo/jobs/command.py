@@ -93,7 +93,7 @@ def main(arguments: list[str]) -> int:
         finally:
             for name in crew.stop():
                 queue.note_crash(name)
-        books = read_books(client)
+        books = read_books(client, in_order=queue.has_policy)
     say("\n".join(["", *table(books), ""]))
     say("Every job is accounted for." if books.are_right else "The account is WRONG.")
     return 0 if books.are_right else 1

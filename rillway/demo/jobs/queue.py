@@ -57,6 +57,7 @@ class Queue:
                 backoff=BACKOFF_MS,
                 max_deliveries=MAX_DELIVERIES,
                 dead_letter=DEAD_LETTERS,
+                key_field="customer",
             )
         except redis.ResponseError as error:
             if "unknown subcommand" not in str(error).lower():

@@ -29,6 +29,7 @@ def test_the_server_looks_after_the_group(client: Client) -> None:
     assert policy[b"ack-wait"] == module.ACK_WAIT_MS
     assert policy[b"max-deliveries"] == module.MAX_DELIVERIES
     assert policy[b"dead-letter"] == DEAD_LETTERS.encode()
+    assert policy[b"key-field"] == b"customer"
 
 
 def test_jobs_wait_that_are_for_later(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
