@@ -13,11 +13,7 @@ from collections.abc import Iterable
 
 from commands.config.redaction import HIDDEN
 from commands.connection.client_attributes import Library
-from commands.connection.client_memory import (
-    ClientMemory,
-    output_bytes,
-    words_bytes,
-)
+from commands.connection.client_memory import ClientMemory, Modes
 from commands.connection.invalidation_table import TrackingState, TrackingTable
 from commands.core.arguments import parse_int
 from commands.core.client import Client, Clients
@@ -44,6 +40,9 @@ _FORM = (
     b" avg-pipeline-len-sum=%d avg-pipeline-len-cnt=%d"
 )
 _LINE = replies.Form(_FORM)
+_ROLES = GATE_REPLICA | GATE_MONITOR | GATE_PRIMARY
+# Of a client with none of what `_Viewer._modes_of` looks at.
+_NO_MODES: Modes = (b"N", (0, 0, 0), -1, 0, -1, b"", b"")
 _FIELDS = [name.decode() for name in re.findall(rb"([a-z-]+)=%", _FORM)]
 _CHOSEN_BY_USERS = ("name", "user", "lib-name", "lib-ver")
 
@@ -131,44 +130,25 @@ class _Viewer:
 
     def values_of(self, client: Client) -> tuple[bytes | int, ...]:
         """The values of _FIELDS."""
-        memory, connection = self._memory, client.connection
+        memory = self._memory
         own = self._own if client is self._caller else ()
-        request = [*own, *memory.waiting_request(client)]
-        unsent_bytes, state = output_bytes(client), self._tracking.get(client)
-        transaction, watched = client.feature_if_used(Transaction), _watched(client)
-        library = client.feature_if_used(Library)
+        modes = _NO_MODES
+        if client in self._tracking or not memory.is_plain(client):
+            modes = self._modes_of(client)
+        return memory.line_values(client, own, modes, self._monotonic_ms)
+
+    def _modes_of(self, client: Client) -> Modes:
+        """What few clients have."""
+        state, transaction = self._tracking.get(client), client.feature_if_used(Transaction)
+        watched, library = client.feature_if_used(WatchedKeys), client.feature_if_used(Library)
         return (
-            client.id,
-            client.address,
-            connection.local_address,
-            connection.fd,
-            client.name,
-            (self._monotonic_ms - client.created_ms) // 1000,
-            (self._monotonic_ms - client.last_interaction_ms) // 1000,
             _flags(client, state, watched, in_transaction=transaction is not None),
-            client.db.index,
-            *(self._subscriptions(client) if client.subscriptions else (0, 0, 0)),
+            self._subscriptions(client) if client.subscriptions else (0, 0, 0),
             -1 if transaction is None else len(transaction.requests),
             0 if watched is None else len(watched.expired),
-            client.query_buffer_bytes,
-            sum(map(len, request)) if request else 0,
-            client.queued_bytes,
-            len(client.output),
-            unsent_bytes,
-            memory.bytes_of(client) + (words_bytes(own) if own else 0),
-            b"rw" if unsent_bytes else b"r",
-            client.last_command or b"NULL",
-            b"(superuser)" if client.gates & GATE_PRIMARY else client.user,
             -1 if state is None else state.redirect_id,
-            client.resp,
             b"" if library is None else library.name,
             b"" if library is None else library.version,
-            client.net_input_bytes,
-            client.net_output_bytes,
-            client.commands,
-            client.reads,
-            client.batched_requests,
-            client.batches,
         )
 
     def _subscriptions(self, client: Client) -> tuple[int, int, int]:
@@ -180,10 +160,6 @@ class _Viewer:
         )
 
 
-def _watched(client: Client) -> WatchedKeys | None:
-    return client.feature_if_used(WatchedKeys)
-
-
 def _flags(
     client: Client,
     state: TrackingState | None,
@@ -192,21 +168,24 @@ def _flags(
     in_transaction: bool,
 ) -> bytes:
     """A letter for every mode, N for none."""
-    gates = client.gates
-    letters = [
-        (b"S", gates & GATE_REPLICA),
-        (b"O", gates & GATE_MONITOR),
-        (b"M", gates & GATE_PRIMARY),
-        (b"P", is_subscribed(client)),
-        (b"x", in_transaction),
-        (b"b", client.is_blocked or client.postponed is not None),
-        (b"t", state is not None),
-        (b"R", state is not None and state.broken),
-        (b"B", state is not None and state.bcast),
-        (b"d", watched is not None and watched.has_changed),
-        (b"c", client.close_after_reply),
-        (b"U", client.connection.unix_socket),
-        (b"e", client.no_evict),
-        (b"T", client.no_touch),
-    ]
-    return b"".join([letter for letter, is_set in letters if is_set]) or b"N"
+    letters = b""
+    if client.gates & _ROLES:
+        roles = ((b"S", GATE_REPLICA), (b"O", GATE_MONITOR), (b"M", GATE_PRIMARY))
+        letters += b"".join([letter for letter, gate in roles if client.gates & gate])
+    if is_subscribed(client):
+        letters += b"P"
+    if in_transaction:
+        letters += b"x"
+    if client.is_blocked or client.postponed is not None:
+        letters += b"b"
+    if state is not None:
+        letters += b"t" + (b"R" if state.broken else b"") + (b"B" if state.bcast else b"")
+    if watched is not None and watched.has_changed:
+        letters += b"d"
+    if client.close_after_reply:
+        letters += b"c"
+    if client.connection.unix_socket:
+        letters += b"U"
+    if client.no_evict:
+        letters += b"e"
+    return (letters + b"T" if client.no_touch else letters) or b"N"

@@ -8,6 +8,7 @@ from commands.core.instance cimport Instance
 cdef long _LIMITED_GATES
 cdef long _UNHELD_GATES
 cdef long _REPLICATION_GATES
+cdef long _MODE_GATES
 
 cpdef bint is_unlimited(Client client)
 cpdef object output_room_bytes(Client client)
@@ -38,6 +39,8 @@ cdef class ClientMemory:
     cpdef Client largest(self)
     cdef _put_in(self, Client client, Py_ssize_t size_bytes)
     cdef _take_out(self, Client client)
+    cpdef bint is_plain(self, Client client) except -1
+    cpdef tuple line_values(self, Client client, object own, tuple modes, long now_ms)
     cpdef Py_ssize_t bytes_of(self, Client client) except -1
 
 

@@ -22,7 +22,8 @@ Source: Redis 8.2, for what counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
 import cython
 
@@ -48,6 +49,7 @@ _LIMITED_GATES = GATE_AUTH | GATE_REPLICA
 # The requests of a client without limits wait while it leaves more output than this unread.
 MAX_UNSENT_BYTES: cython.Py_ssize_t = 1024 * 1024
 _UNHELD_GATES = GATE_MONITOR | GATE_PRIMARY
+_MODE_GATES = GATE_REPLICA | GATE_MONITOR | GATE_PRIMARY
 _REPLICATION_GATES = GATE_PRIMARY | GATE_REPLICA
 
 
@@ -119,6 +121,11 @@ UNCOUNTED: cython.long = 0
 EVICTABLE: cython.long = 1
 SPARED: cython.long = 2
 REPLICA: cython.long = 3
+
+
+# What few clients have: flags, numbers of subscriptions (channels, patterns, shard channels), of
+# queued requests and of watched keys, where invalidations go, name and version of the library.
+Modes: TypeAlias = "tuple[bytes, tuple[int, int, int], int, int, int, bytes, bytes]"
 
 
 @cython.cclass
@@ -237,6 +244,72 @@ class ClientMemory:
         if client._features:
             size += _transaction_bytes(client)
         return size
+
+    # -- CLIENT LIST ---------------------------------------------------------------------------
+
+    def is_plain(self, client: Client) -> bool:
+        """Return True if a client has no mode, but perhaps client-side caching."""
+        return not (
+            client.gates & _MODE_GATES
+            or client._features
+            or client.subscriptions
+            or client.state
+            or client.no_evict
+            or client.no_touch
+            or client.postponed is not None
+            or client.connection.unix_socket
+        )
+
+    def line_values(
+        self, client: Client, own: Sequence[bytes], modes: Modes, now_ms: cython.long
+    ) -> tuple[bytes | int, ...]:
+        """The values of a client's line. `own`: the request that it has, if it runs.
+
+        `now_ms`: of the monotonic clock. Compiled, for a list of ten thousand clients.
+        """
+        flags, subscriptions, queued, watched, redirect_id, library, version = modes
+        channels, patterns, shard_channels = subscriptions
+        connection = client.connection
+        unsent_bytes: cython.Py_ssize_t = output_bytes(client)
+        request_bytes: cython.Py_ssize_t = sum(map(len, own)) if own else 0
+        size: cython.Py_ssize_t = self.bytes_of(client) + (words_bytes(own) if own else 0)
+        if flags != b"N":
+            request_bytes += sum(map(len, self.waiting_request(client)))
+        return (
+            client.id,
+            client.address,
+            connection.local_address,
+            connection.fd,
+            client.name,
+            (now_ms - client.created_ms) // 1000,
+            (now_ms - client.last_interaction_ms) // 1000,
+            flags,
+            client.db.index,
+            channels,
+            patterns,
+            shard_channels,
+            queued,
+            watched,
+            client.query_buffer_bytes,
+            request_bytes,
+            client.queued_bytes,
+            len(client.output),
+            unsent_bytes,
+            size,
+            b"rw" if unsent_bytes else b"r",
+            client.last_command or b"NULL",
+            b"(superuser)" if client.gates & GATE_PRIMARY else client.user,
+            redirect_id,
+            client.resp,
+            library,
+            version,
+            client.net_input_bytes,
+            client.net_output_bytes,
+            client.commands,
+            client.reads,
+            client.batched_requests,
+            client.batches,
+        )
 
     def waiting_request(self, client: Client) -> Argv:
         """The request that a client waits with, blocked or held back."""

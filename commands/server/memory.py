@@ -145,11 +145,11 @@ def memory_stats(client: Client, argv: Request) -> bytes:
 
 
 def _encode(figure: Figure, resp: int) -> bytes:
+    if isinstance(figure, Database):
+        return _DATABASE[resp].fill((getsizeof(figure.values), getsizeof(figure.expires)))
     if isinstance(figure, float):
         return replies.double(figure, resp)
-    if isinstance(figure, int):
-        return replies.integer(figure)
-    return _DATABASE[resp].fill((getsizeof(figure.values), getsizeof(figure.expires)))
+    return replies.integer(figure)
 
 
 def _figures(instance: Instance) -> Iterator[tuple[bytes, Figure]]:

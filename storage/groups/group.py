@@ -257,11 +257,13 @@ class Group:
         Consumers and pending entries refer to each other. Without these reference cycles their
         memory is freed without the garbage collector, together with the result.
         """
-        removed_data = self._order.take_apart()
-        for consumer in self.consumers.values():
-            consumer.pending_blocks.clear()
-            consumer.pending_count = 0
-        removed_data.add(self.pending.take_blocks(), BLOCK_ITEMS)
+        removed_data = RemovedData()
+        if not self.pending.is_untouched:
+            removed_data = self._order.take_apart()
+            for consumer in self.consumers.values():
+                consumer.pending_blocks.clear()
+                consumer.pending_count = 0
+            removed_data.add(self.pending.take_blocks(), BLOCK_ITEMS)
         self.consumers.clear()
         if self.policy is not None:
             self.policy.leave()

@@ -88,6 +88,10 @@ _SLOT_MASK = 0xFFFFFFFF00000000
 _NOT_SLOT = 0xFFFFFFFF
 
 
+# Those of a consumer that never had a pending entry: its index would be most of what it takes.
+NO_BLOCKS = OrderedIndex()
+
+
 @cython.cclass
 class Owner:
     """A consumer, as far as its pending entries go (storage/groups/group.py has the rest).
@@ -100,12 +104,19 @@ class Owner:
     def __init__(self, name: bytes) -> None:
         self.name = name
         self.pending_count = 0
-        self.pending_blocks: OrderedIndex = OrderedIndex()
+        self.pending_blocks: OrderedIndex = NO_BLOCKS
         self._counted_bytes = 0  # the memory of the index, as far as it is in the counter
 
     def settle(self, counter: MemoryCounter) -> None:
         """Bring the counter up to date, after the index has changed."""
-        self._count(counter, self.pending_blocks.memory_bytes())
+        blocks = self.pending_blocks
+        self._count(counter, 0 if blocks is NO_BLOCKS else blocks.memory_bytes())
+
+    def add_block(self, block: Block) -> None:
+        """Note that the consumer has entries in a block, or will have."""
+        if self.pending_blocks is NO_BLOCKS:
+            self.pending_blocks = OrderedIndex()
+        self.pending_blocks[block.start] = block
 
     def leave(self, counter: MemoryCounter) -> None:
         """Subtract the index from the counter."""
@@ -563,7 +574,7 @@ class Block:
     def _open_share(self, owner: Owner) -> Share:
         """Give the consumer a slot here."""
         self.own()
-        owner.pending_blocks[self.start] = self
+        owner.add_block(self)
         slot = len(self.owners)
         if slot > len(self.shares) + 1:
             slot = self.owners.index(None, 1)  # one that another consumer had
@@ -647,7 +658,7 @@ class Block:
             twin_share = twin.shares[other] = Share(share.slot)
             twin_share.count = share.count
             other.pending_count += share.count
-            other.pending_blocks[twin.start] = twin
+            other.add_block(twin)
             other.settle(counter)
         twin._measure_tables()
         return twin

@@ -255,6 +255,12 @@ class PendingList(PendingEntries):
         self._blocks = PendingBlocks(self.counter)
         self.length = 0  # the number of pending entries
 
+    @property
+    def is_untouched(self) -> bool:
+        """True if no entry was pending lately: no consumer has a share of a block."""
+        blocks = self._blocks
+        return not self.length and len(blocks) == 1 and not blocks.last.shares
+
     def take_blocks(self) -> list[Block]:
         """Remove everything; return the blocks, to be freed incrementally.
 

@@ -95,7 +95,8 @@ class OrderedIndex:
         self._blocks = [tail]
         self._bounds = [0]
         self._full_bytes = 0  # the memory of all blocks but the last, without their items
-        self._unsorted: set[int] = set()  # the bounds of blocks that took a key out of order
+        # The bounds of blocks that took a key out of order, which few indexes ever have.
+        self._unsorted: set[int] | None = None
         self._length = 0
         self._top = -1  # no key was ever greater
         self._recent = tail  # the block used last, and its range
@@ -128,6 +129,8 @@ class OrderedIndex:
         block = self._find(key)
         if key not in block:
             self._length += 1
+            if self._unsorted is None:
+                self._unsorted = set()
             self._unsorted.add(self._recent_start)
             former_bytes: cython.long = dict_bytes(block)
             block[key] = item
@@ -282,7 +285,9 @@ class OrderedIndex:
         tail: dict[int, Any] = self._blocks[-1]
         size: cython.long = _OWN_BYTES + list_bytes(self._blocks) + list_bytes(self._bounds)
         size += self._full_bytes + dict_bytes(tail)
-        size += set_bytes(self._unsorted) + self._length * int_object_bytes(self._top)
+        if self._unsorted is not None:
+            size += set_bytes(self._unsorted)
+        size += self._length * int_object_bytes(self._top)
         return size
 
     # -- blocks --------------------------------------------------------------------------------
@@ -314,7 +319,7 @@ class OrderedIndex:
         """The block at `index`, its items in ascending order."""
         block = self._blocks[index]
         bound = self._bounds[index]
-        if bound in self._unsorted:
+        if self._unsorted is not None and bound in self._unsorted:
             self._unsorted.discard(bound)
             block = self._replace(index, block.items())
         return block

@@ -36,7 +36,7 @@ reference to a frozen node or its blob is counted, which would copy a page of me
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import cython
 
@@ -635,7 +635,7 @@ def _groups(stream: Stream, stream_type: int, compress: bool, now_ms: int) -> It
     writer = GroupWriter(compress=compress)
     for _, group in sorted(stream.groups.items()):
         writer.put_head(group, stream_type >= TYPE_COUNTERS)
-        for block in group.pending.blocks_from(MIN_ID):
+        for block in group.pending.blocks_from(MIN_ID) if group.pending.length else ():
             writer.put_entries(block)
             if writer.size >= PIECE_BYTES:
                 yield writer.take()
@@ -648,10 +648,7 @@ def _groups(stream: Stream, stream_type: int, compress: bool, now_ms: int) -> It
             owner = owners[name]
             released = group.nacked_count if owner is nobody else 0
             writer.put_owner(owner, released, stream_type >= TYPE_ACTIVE_TIME)
-            blocks = (
-                group.pending.blocks_from(MIN_ID) if released else owner.pending_blocks.values()
-            )
-            for block in blocks if released or owner.pending_count else ():
+            for block in _blocks_of(group, owner, released):
                 writer.put_ids(block, owner, released > 0)
                 if writer.size >= PIECE_BYTES:
                     yield writer.take()
@@ -664,6 +661,14 @@ def _groups(stream: Stream, stream_type: int, compress: bool, now_ms: int) -> It
                 if writer.size >= PIECE_BYTES:
                     yield writer.take()
     yield writer.take()
+
+
+def _blocks_of(group: Group, owner: Consumer, released: int) -> Iterable[Block]:
+    """The blocks in which a consumer has entries, or may have those that were released."""
+    if released:
+        return group.pending.blocks_from(MIN_ID)
+    blocks: Iterable[Block] = owner.pending_blocks.values() if owner.pending_count else ()
+    return blocks
 
 
 # -- idempotent producing ----------------------------------------------------------------------

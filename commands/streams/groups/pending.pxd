@@ -32,5 +32,9 @@ cdef class Rendered:
     cpdef bint add_block(self, Block block, Py_ssize_t place, Owner of_owner) except -1
 
 
+cdef RequestWriter _WRITER
+
+cpdef bytes group_row(Stream stream, Group group, Form form, bytes nil)
+cpdef bytes full_group_row(Stream stream, Group group, Form form, bytes nil, long count)
 cpdef list consumer_rows(Group group, Form form, long now_ms)
 cpdef list full_consumer_rows(Group group, Form form, long count)

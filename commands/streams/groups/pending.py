@@ -1,6 +1,6 @@
 """What a group was given and has not acknowledged: XACK, XACKDEL and XPENDING (Redis 7.4).
 
-Also whose it is: the consumers, as XINFO shows them.
+Also the rows of XINFO for groups and for consumers, of which there may be thousands.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from protocol.replies import Form
 from protocol.request import Request
 from storage.append_only.request_writer import RequestWriter
 from storage.entries.entry_id import EntryID, EntryIDs
-from storage.groups.group import NEVER, Consumer, Group, References
+from storage.groups.group import NEVER, UNKNOWN, Consumer, Group, References
 from storage.groups.pending_block import (
     LARGE_COUNT,
     ROW_BYTES,
@@ -52,7 +52,7 @@ from storage.groups.pending_block import (
     Row,
 )
 from storage.groups.pending_list import PendingList
-from storage.stream import Stream
+from storage.stream import Stream, lag
 
 if TYPE_CHECKING:
     pass
@@ -374,7 +374,46 @@ class Rendered:
         self.count = count
 
 
-# -- consumers ---------------------------------------------------------------------------------
+# -- groups and consumers ----------------------------------------------------------------------
+
+
+_WRITER = RequestWriter()
+
+
+def _position(stream: Stream, group: Group, nil: bytes) -> tuple[bytes, ...]:
+    """The last delivered ID, the number of entries read and the lag of a group, encoded."""
+    writer: RequestWriter = _WRITER
+    writer.entry_id(group.last_delivered_id)
+    behind = lag(stream, group)
+    return (
+        writer.take(writer.end),
+        nil if group.entries_read == UNKNOWN else replies.integer(group.entries_read),
+        nil if behind is None else replies.integer(behind),
+    )
+
+
+def group_row(stream: Stream, group: Group, form: Form, nil: bytes) -> bytes:
+    """A row of XINFO GROUPS: name, numbers of consumers and pending entries, and `_position`."""
+    name: bytes = group.name
+    last, read, behind = _position(stream, group, nil)
+    pending: cython.Py_ssize_t = group.pending.length
+    return form.fill((len(name), name, len(group.consumers), pending, last, read, behind))
+
+
+def full_group_row(
+    stream: Stream, group: Group, form: Form, nil: bytes, count: cython.long
+) -> bytes:
+    """A group in XINFO STREAM FULL, up to the number of pending entries that follow.
+
+    Name, `_position`, numbers of pending and of released entries, and the number of which are shown
+    if `count` are wanted (0: all).
+    """
+    name: bytes = group.name
+    last, read, behind = _position(stream, group, nil)
+    pending: cython.long = group.pending.length
+    shown: cython.long = min(pending, count) if count else pending
+    released: cython.long = group.nacked_count
+    return form.fill((len(name), name, last, read, behind, pending, released, shown))
 
 
 def consumer_rows(group: Group, form: Form, now_ms: cython.long) -> list[bytes]:

@@ -29,7 +29,7 @@ from storage.groups.group import (
     Traces,
     is_time,
 )
-from storage.groups.pending_block import PendingEntry
+from storage.groups.pending_block import NO_BLOCKS, PendingEntry
 from storage.stream import Stream
 from tests.storage.groups.changes import assign, set_delivery
 
@@ -202,6 +202,23 @@ def test_a_deleted_consumer_takes_its_pending_entries_along(group: Group) -> Non
     assert_consistent(group)
 
 
+def test_a_consumer_has_an_index_of_its_own_from_its_first_pending_entry_on() -> None:
+    group = Group(b"readers", 0)
+    idle, busy = group.create_consumer(b"idle", 1), group.create_consumer(b"busy", 1)
+    before = group.memory_bytes()
+    assert idle.pending_blocks is busy.pending_blocks is NO_BLOCKS
+    group.deliver(busy, EntryIDs.of([1, 2]), 5)
+    assert (len(NO_BLOCKS), idle.pending_blocks) == (0, NO_BLOCKS)
+    assert busy.pending_blocks is not NO_BLOCKS and list(busy.pending) == [1, 2]
+    assert group.memory_bytes() > before
+    twin = group.copy()
+    assert twin.consumers[b"idle"].pending_blocks is NO_BLOCKS
+    assert list(twin.consumers[b"busy"].pending) == [1, 2] and list(idle.pending) == []
+    for name in (b"idle", b"busy"):
+        group.delete_consumer(name)
+    assert len(NO_BLOCKS) == 0
+
+
 def test_a_copy_has_consumers_and_pending_entries_of_its_own(group: Group) -> None:
     group.entries_read = 8
     group.consumers[b"alice"].active_ms = 150
@@ -233,10 +250,14 @@ def delete_consumer(group: Group) -> None:
 
 
 @pytest.mark.parametrize("end", [Group.disband, delete_consumer], ids=["disband", "delete"])
-def test_a_consumer_is_freed_without_the_garbage_collector(end: Callable[[Group], None]) -> None:
+@pytest.mark.parametrize(("delivered", "acknowledged"), [(3, 0), (3, 3), (0, 0)])
+def test_a_consumer_is_freed_without_the_garbage_collector(
+    end: Callable[[Group], None], delivered: int, acknowledged: int
+) -> None:
     group = Group(b"readers", 0)
     consumer = group.consumers[b"c"] = Watched(b"c", 0)
-    group.deliver(consumer, EntryIDs.of([1, 2, 3]), 0)
+    group.deliver(consumer, EntryIDs.of(list(range(1, delivered + 1))), 0)
+    group.acknowledge_all(EntryIDs.of(list(range(1, acknowledged + 1))))
     freed = weakref.ref(consumer)
     gc.disable()
     try:
