@@ -92,6 +92,16 @@ def sliced(
         yield encode(items[start : start + size])
 
 
+def is_long(items: int, item_bytes: int, most_items: int) -> bool:
+    """Return True if a reply of items of about that size is to go in pieces."""
+    return items > most_items or items * item_bytes > LONG_BYTES
+
+
+def items_per_piece(item_bytes: int, most_items: int) -> int:
+    """The number of items of about that size that make a piece."""
+    return max(1, min(most_items, PIECE_BYTES // max(1, item_bytes)))
+
+
 def in_pieces(parts: Iterable[bytes]) -> Iterator[bytes]:
     """Parts of any size, joined or cut to pieces of about the usual size."""
     few: list[bytes] = []

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from commands.core.arguments import INT64_MAX, INT64_MIN, Arguments, parse_int
 from commands.core.client import Client
-from commands.core.long_reply import LongReply
+from commands.core.long_reply import LongReply, is_long, items_per_piece
 from commands.core.registry import READONLY, command, one_key
 from commands.hashes.fields import MANY_FIELDS, time_for
 from commands.keys.scan import matching, parse_cursor, parse_member_scan_options
@@ -58,19 +58,20 @@ def hrandfield(client: Client, argv: Request) -> bytes | LongReply:
     picks: Iterator[bytes]
     expected = -count if count < 0 else min(count, len(value))
     below, resp = client.instance.host.random_below, client.resp
-    if expected > MANY_FIELDS:
+    item_bytes = value.memory_bytes() // len(value)
+    if is_long(expected, item_bytes, MANY_FIELDS):
         # The fields may change before all pieces are made.
         records = value.records()
         if count < 0:
             picks = (records[below(len(records))] for _ in range(expected))
         else:
             picks = _shuffled(records, expected, below)
-        return LongReply(_in_pieces(picks, expected, with_values, resp))
+        return LongReply(_in_pieces(picks, expected, item_bytes, with_values, resp))
     if count < 0:
         picks = (value.pick(below) for _ in range(expected))
     else:
         picks = _different(value, expected, below)
-    return b"".join(_in_pieces(picks, expected, with_values, resp))
+    return b"".join(_in_pieces(picks, expected, item_bytes, with_values, resp))
 
 
 def _parse_hrandfield(argv: Request) -> tuple[int, bool]:
@@ -124,14 +125,14 @@ def _shuffled(records: list[bytes], count: int, below: Callable[[int], int]) -> 
 
 
 def _in_pieces(
-    picks: Iterator[bytes], expected: int, with_values: bool, resp: int
+    picks: Iterator[bytes], expected: int, item_bytes: int, with_values: bool, resp: int
 ) -> Iterator[bytes]:
     """The reply: fields, or fields with values; RESP3 has an array for each pair."""
     yield replies.array_header(2 * expected if with_values and resp == 2 else expected)
     prefix = b"*2\r\n" if with_values and resp == 3 else b""
-    left = expected
+    left, per_piece = expected, items_per_piece(item_bytes, PICKS_PER_PIECE)
     while left:
-        count = min(left, PICKS_PER_PIECE)
+        count = min(left, per_piece)
         left -= count
         records = [next(picks) for _ in range(count)]
         if not with_values:

@@ -102,13 +102,15 @@ def command_info(client: Client, argv: Request) -> bytes:
     """Array of descriptions, null for an unknown name. Sub-commands are named `config|get`."""
     if len(argv) == 2:
         return _describe_all(client)
-    found = [find_command(name, _names(client)) for name in argv[2:]]
-    return replies.array(
-        [
-            describe(declared, client.resp) if declared else replies.NIL[client.resp]
-            for declared in found
-        ]
-    )
+    names, resp = _names(client), client.resp
+    described: dict[Command, bytes] = {}
+    items: list[bytes] = []
+    for name in argv[2:]:
+        found = find_command(name, names)
+        if found is not None and found not in described:
+            described[found] = describe(found, resp)
+        items.append(replies.NIL[resp] if found is None else described[found])
+    return replies.array(items)
 
 
 @command("COMMAND LIST", arity=-2, flags=LOADING | STALE)
@@ -288,8 +290,9 @@ def command_docs(client: Client, argv: Request) -> bytes:
         wanted = list(names.values())
     else:
         wanted = [found for name in argv[2:] if (found := find_command(name, names)) is not None]
-    items = [reply for found in wanted for reply in (_name(found), document(found, client.resp))]
-    return replies.mapping(items, client.resp)
+    documented = {found: _name(found) + document(found, client.resp) for found in wanted}
+    parts = [documented[found] for found in wanted]
+    return replies.map_header(len(parts), client.resp) + b"".join(parts)
 
 
 def _name(declared: Command) -> bytes:

@@ -13,7 +13,7 @@ import cython
 from commands.core import notifications
 from commands.core.arguments import INT64_MAX, Arguments, parse_int
 from commands.core.client import Client
-from commands.core.long_reply import LONG_BYTES, LongReply, in_pieces
+from commands.core.long_reply import LONG_BYTES, LongReply, in_pieces, is_long, items_per_piece
 from commands.core.registry import DENYOOM, FAST, READONLY, WRITE, command, one_key, two_keys
 from commands.keys.scan import matching, parse_cursor, parse_scan_options
 from protocol import errors, replies
@@ -229,9 +229,9 @@ def srandmember(client: Client, argv: Request) -> bytes | LongReply:
         return replies.NIL[client.resp] if count is None else replies.EMPTY_ARRAY
     if count is None:
         return replies.bulk(value.pick(below))
-    if count < -MANY_MEMBERS:
-        return LongReply(_picks(client, value.copy(), -count))
     if count < 0:
+        if is_long(-count, value.memory_bytes() // len(value), MANY_MEMBERS):
+            return LongReply(_picks(client, value.copy(), -count))
         return replies.bulk_array([value.pick(below) for _ in range(-count)])
     members = value.members() if count >= len(value) else value.sample(count, below)
     return replies.bulk_array(members)
@@ -248,8 +248,9 @@ def parse_random_count(word: bytes) -> int:
 def _picks(client: Client, value: SetValue, count: int) -> Iterator[bytes]:
     """The reply of `count` members, any of which may repeat, in pieces."""
     below = client.instance.host.random_below
+    per_piece = items_per_piece(value.memory_bytes() // len(value), MEMBERS_PER_PIECE)
     yield replies.array_header(count)
     while count:
-        some = min(count, MEMBERS_PER_PIECE)
+        some = min(count, per_piece)
         yield b"".join([replies.bulk(value.pick(below)) for _ in range(some)])
         count -= some

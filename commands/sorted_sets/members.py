@@ -12,7 +12,7 @@ from commands.core import notifications
 from commands.core.arguments import INT64_MAX, Arguments, parse_int
 from commands.core.blocked_clients import Block
 from commands.core.client import Client
-from commands.core.long_reply import LongReply
+from commands.core.long_reply import LongReply, is_long, items_per_piece
 from commands.core.registry import (
     BLOCKING,
     FAST,
@@ -260,7 +260,7 @@ def zrandmember(client: Client, argv: Request) -> bytes | LongReply:
     if count >= 0:
         chosen = [value.at(rank) for rank in distinct_numbers(count, size, below)]
         return members_reply(chosen, client.resp, with_scores=with_scores)
-    if count < -MANY_MEMBERS:
+    if is_long(-count, value.memory_bytes() // size, MANY_MEMBERS):
         return LongReply(_repeated(client, value.copy(), -count, with_scores))
     picked = [value.at(below(size)) for _ in range(-count)]
     return members_reply(picked, client.resp, with_scores=with_scores)
@@ -285,9 +285,10 @@ def _repeated(
     """The reply of `count` members, any of which may repeat, in pieces."""
     below, resp = client.instance.host.random_below, client.resp
     flat = with_scores and resp == 2
+    per_piece = items_per_piece(value.memory_bytes() // len(value), MEMBERS_PER_PIECE)
     yield replies.array_header(2 * count if flat else count)
     while count:
-        some = min(count, MEMBERS_PER_PIECE)
+        some = min(count, per_piece)
         picked = [value.at(below(len(value))) for _ in range(some)]
         yield encoded(picked, resp, with_scores)
         count -= some

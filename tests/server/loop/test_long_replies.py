@@ -363,6 +363,19 @@ def test_pending_entries_are_held_as_nodes(words: tuple[str, ...]) -> None:
     assert most_bytes < MAX_UNSENT_BYTES
 
 
+@pytest.mark.parametrize("command", ["SRANDMEMBER set", "HRANDFIELD hash", "ZRANDMEMBER sorted"])
+def test_few_members_that_are_picked_very_often_go_in_pieces(command: str) -> None:
+    server = SlicingServer()
+    writer = server.connect()
+    writer.execute("SADD", "set", PART)
+    writer.execute("HSET", "hash", PART, "v")
+    writer.execute("ZADD", "sorted", "1", PART)
+    client = begin(server, *command.split(), "-100")
+    assert len(client.buffer) < 2 * MAX_UNSENT_BYTES
+    server.finish()
+    assert client.received() == b"*100\r\n" + WIRE * 100
+
+
 def test_a_transaction_holds_no_copies_of_what_it_answers() -> None:
     server = SlicingServer()
     client = server.connect()
