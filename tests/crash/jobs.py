@@ -7,6 +7,7 @@ agree with it, for each job that nothing later than the loss has touched:
 * what was acknowledged is neither pending, nor delivered again, nor dead;
 * what is neither pending nor ahead of the group was acknowledged, or is dead, once;
 * no job was delivered more often than MAX-DELIVERIES, or than the group has counted;
+* with KEY-FIELD, the jobs of a customer are delivered in the order in which they were added;
 * no delayed job appeared early; the policy is there.
 """
 
@@ -27,6 +28,8 @@ OPTIONS: dict[bytes, bytes] = {
     b"ACK-WAIT": b"40", b"BACKOFF": b"5 20", b"MAX-DELIVERIES": b"%d" % MAX_DELIVERIES,
     b"DEAD-LETTER": DEAD, b"MAX-PENDING": b"40",
 }  # fmt: skip
+KEYED: dict[bytes, bytes] = {b"KEY-FIELD": b"customer", b"KEY-LOOKAHEAD": b"30"}
+CUSTOMERS = 5
 NEVER_MS = 1 << 62
 DRAIN_STEPS = 2_000
 DRAIN_WAIT_MS = 20
@@ -59,13 +62,27 @@ class Sent:
 class Jobs:
     """All jobs of one folder."""
 
-    random: random.Random
-    retains: bool  # RETAIN-ACKED: what is done is removed
+    chance: random.Random
+    retains: bool = False  # RETAIN-ACKED: what is done is removed
+    is_keyed: bool = False  # KEY-FIELD
     jobs: list[Job] = field(default_factory=list)
     ids: dict[bytes, Job] = field(default_factory=dict)  # that were delivered, by entry
     connections: list[JobConnection] = field(default_factory=list)
     configured_ms: int = NEVER_MS
     events: int = 0
+    # The last entry of each customer that was delivered for the first time.
+    reached: dict[bytes, tuple[int, int]] = field(default_factory=dict)
+
+    @classmethod
+    def drawn(cls, chance: random.Random) -> Jobs:
+        """Each kind in a half of the cases."""
+        own = random.Random(chance.random())
+        return cls(own, retains=own.random() < 0.5, is_keyed=own.random() < 0.5)
+
+    @property
+    def options(self) -> dict[bytes, bytes]:
+        """The policy of the group."""
+        return OPTIONS | KEYED if self.is_keyed else OPTIONS
 
     def connect(self) -> JobConnection:
         """A connection; those of a server that died are forgotten by `check`."""
@@ -76,12 +93,20 @@ class Jobs:
         """Create the group with its policy, unless it is there."""
         ask("XGROUP", "CREATE", STREAM, GROUP, "0", "MKSTREAM")
         if not ask("XINFO", "POLICY", STREAM, GROUP):
-            words = [word for name, value in OPTIONS.items() for word in (name, *value.split())]
+            words = [
+                word for name, value in self.options.items() for word in (name, *value.split())
+            ]
             replies = [ask("XGROUP", "CONFIG", STREAM, GROUP, *words)]
             if self.retains:
                 replies.append(ask("XCFGSET", STREAM, "RETAIN-ACKED", "yes"))
             if all(reply == b"OK" for reply in replies):
                 self.configured_ms = now_ms
+
+    def note_first(self, customer: bytes, entry: bytes, job: Job) -> None:
+        """Raises Wrong if a job comes after a later one of its customer."""
+        if self.is_keyed and id_of(entry) < self.reached.get(customer, (0, 0)):
+            raise Wrong(f"{job} of customer {customer!r} comes after {self.reached[customer]}")
+        self.reached[customer] = id_of(entry)
 
     def next_event(self) -> int:
         self.events += 1
@@ -95,7 +120,7 @@ class Jobs:
         reads = any(sent.kind == "read" for one in self.connections for sent in one.unanswered)
         self.connections.clear()
         if self.configured_ms <= lossless_until_ms:
-            check_policy(ask)
+            check_policy(ask, self.options)
         else:
             self.configured_ms = NEVER_MS
         held = Held.of(ask)
@@ -106,7 +131,9 @@ class Jobs:
         for job in known:
             if id(job) in unanswered:
                 held.once(job)
-        # Of what may be lost, the server's account is believed from here on.
+        # Of what may be lost, the server's account is believed from here on. What a lost reply has
+        # delivered comes a second time to be a first one here.
+        self.reached.clear()
         self.jobs = [job for job in known if id(job) not in unanswered]
         kept = {job.number for job in self.jobs}
         self.ids = {entry: job for entry, job in self.ids.items() if job.number in kept}
@@ -154,26 +181,30 @@ class Jobs:
 
     # -- until all is done -----------------------------------------------------------------------
 
-    def drain(self, ask: Ask, wait: Callable[[int], None]) -> None:
-        """Work off all jobs; `wait` lets ms pass. Raises Wrong if some never come."""
+    def drain(self, ask: Ask, wait: Callable[[int], None], clock: Callable[[], int]) -> None:
+        """Work off all jobs; `wait` lets ms pass, `clock` is Unix ms.
+
+        Raises Wrong if some never come.
+        """
         for _ in range(DRAIN_STEPS):
             found = ask("XREADGROUP", "GROUP", GROUP, "last", "COUNT", 100, "STREAMS", STREAM, ">")
             if isinstance(found, Exception):
                 return  # there is no group yet, or the disk is full
             for entry, fields in found[0][1] if found else []:
                 if ask("XACK", STREAM, GROUP, entry) == 1:
-                    self.settle(entry, fields)
+                    self.settle(entry, fields, clock())
             held = Held.of(ask)
             if not held.scheduled and not held.pending and not held.is_ahead():
                 return
             wait(DRAIN_WAIT_MS)
         raise Wrong(f"jobs are left: {held.pending or held.scheduled or held.last_id}")
 
-    def settle(self, entry: bytes, fields: list[bytes]) -> None:
+    def settle(self, entry: bytes, fields: list[bytes], now_ms: int) -> None:
         number = int(fields[1])
         for job in self.jobs:
             if job.number == number:
                 self.ids[entry] = job
+                job.touched_ms = now_ms
                 job.delivered += 1
                 job.acknowledgement_sent = job.acknowledged = self.next_event()
 
@@ -224,7 +255,9 @@ class JobConnection:
 
     def __init__(self, jobs: Jobs) -> None:
         self.jobs = jobs
-        self.random = jobs.random
+        # Its own, so that what it is told of a customer is told in order.
+        self.names = [b"worker-%d-%d" % (len(jobs.connections), number) for number in range(2)]
+        self.random = jobs.chance
         self.unanswered: list[Sent] = []
         self.in_hand: list[bytes] = []
 
@@ -243,8 +276,8 @@ class JobConnection:
             words = [b"COUNT", b"%d" % self.random.choice((1, 5, 20)), b"STREAMS", STREAM, b">"]
             if self.random.random() < 0.3:
                 words[:0] = [b"BLOCK", b"15"]
-            name = b"worker-%d" % self.random.randrange(4)
-            return self.sends("read", [], now_ms, b"XREADGROUP", b"GROUP", GROUP, name, *words)
+            argv = (b"XREADGROUP", b"GROUP", GROUP, self.random.choice(self.names), *words)
+            return self.sends("read", [], now_ms, *argv)
         return self.add(now_ms)
 
     def add(self, now_ms: int) -> list[Step]:
@@ -253,6 +286,7 @@ class JobConnection:
         delay = [b"DELAY", self.random.choice((b"0", b"10", b"60", b"300"))]
         is_delayed = self.random.random() < 0.4
         words = [*(delay if is_delayed else []), b"*", b"n", b"%d" % job.number]
+        words += [b"customer", b"%d" % self.random.randrange(CUSTOMERS)]
         self.unanswered.append(Sent("delay" if is_delayed else "add", (job,), job.number))
         return step(b"XADD", STREAM, *words)
 
@@ -299,9 +333,10 @@ class JobConnection:
                 job.is_fatal = True
         if sent.kind == "read" and reply:
             for entry, fields in reply[0][1]:
-                self.deliver(entry, int(fields[1]), sent, now_ms)
+                self.deliver(entry, fields, sent, now_ms)
 
-    def deliver(self, entry: bytes, number: int, sent: Sent, now_ms: int) -> None:
+    def deliver(self, entry: bytes, fields: list[bytes], sent: Sent, now_ms: int) -> None:
+        number, customer = int(fields[1]), fields[3]
         self.in_hand.append(entry)
         job = self.jobs.ids.get(entry)
         if job is None or job.number != number:
@@ -311,6 +346,8 @@ class JobConnection:
             job = self.jobs.ids[entry] = known[0]
         job.touched_ms = now_ms
         job.delivered += 1
+        if job.delivered == 1:
+            self.jobs.note_first(customer, entry, job)
         if job.delivered > MAX_DELIVERIES:
             raise Wrong(f"{job} was delivered too often")
         if 0 < job.acknowledged < sent.at:
@@ -321,10 +358,10 @@ def step(*argv: bytes) -> list[Step]:
     return [Step((Request(argv, lambda keys, facts: None),))]
 
 
-def check_policy(ask: Ask) -> None:
+def check_policy(ask: Ask, options: dict[bytes, bytes]) -> None:
     reply = ask("XINFO", "POLICY", STREAM, GROUP)
     found = dict(zip(reply[::2], reply[1::2], strict=True))
-    for name, value in OPTIONS.items():
+    for name, value in options.items():
         told = found.get(name.lower())
         told = b" ".join(b"%d" % one for one in told) if isinstance(told, list) else told
         if told not in (value, int(value) if value.isdigit() else None):

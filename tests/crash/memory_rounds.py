@@ -121,7 +121,7 @@ class MemoryRound:
             for name in CONNECTIONS
         }
         self.pipeline = Pipeline()
-        self.jobs = Jobs(random.Random(self.random.random()), retains=self.random.random() < 0.5)
+        self.jobs = Jobs.drawn(self.random)
         self.workers: dict[bytes, JobConnection] = {}
         self.disk = MemoryFiles()
 
@@ -243,7 +243,7 @@ class MemoryRound:
         self.pipeline.check(ask, lossless_until_ms)
         self.jobs.check(ask, lossless_until_ms)
         if self.random.random() < DRAINED:
-            self.jobs.drain(ask, lambda ms: self.pass_time(life, ms))
+            self.jobs.drain(ask, lambda ms: self.pass_time(life, ms), lambda: self.now_ms)
             self.jobs.check(ask, self.now_ms)
         for db in life.server.instance.databases:
             check_database(db)

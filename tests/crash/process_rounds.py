@@ -146,7 +146,7 @@ class Rounds:
         }
         policy = self.random.choices(POLICIES, POLICY_WEIGHTS[: len(POLICIES)])[0]
         preamble = self.random.random() < 0.6
-        jobs = Jobs(random.Random(self.random.random()), retains=self.random.random() < 0.5)
+        jobs = Jobs.drawn(self.random)
         return Folder(path, policy, preamble, histories, Pipeline(), jobs)
 
     def directives(self, folder: Folder, policy: str) -> tuple[str, ...]:
@@ -220,7 +220,7 @@ class Rounds:
             if self.modern:
                 folder.jobs.check(link.ask, lossless_until_ms)
                 if self.random.random() < DRAINED:
-                    folder.jobs.drain(link.ask, lambda ms: time.sleep(ms / 1000))
+                    folder.jobs.drain(link.ask, lambda ms: time.sleep(ms / 1000), clock_ms)
                     folder.jobs.check(link.ask, clock_ms())
         if problem := out_of_order(folder, survivals, observed, how, now_ms):
             raise Failed(self.report(folder, server, problem))

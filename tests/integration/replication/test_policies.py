@@ -50,7 +50,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[RunningSe
 
 def test_replicas_have_what_the_primary_did_by_itself(servers: list[RunningServer]) -> None:
     primary, ours, *others = servers
-    jobs = Jobs(random.Random(1), retains=True)
+    jobs = Jobs(random.Random(1), retains=True, is_keyed=True)
     with Link(primary.port) as link:
         jobs.configure(link.ask, 0)
         for replica in (ours, *others):
