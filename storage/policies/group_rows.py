@@ -61,7 +61,7 @@ def passed_row(group: Group, key: bytes, start: EntryID) -> Row:
 
 
 def _key_rows(group: Group, keys: KeyOrder) -> Iterator[Row]:
-    yield from reserved_rows(group, keys.kept_ids())
+    yield from reserved_rows(group, sorted(keys.reserved))
     if keys.passed:
         yield ahead_row(group, keys.ahead)
         for key, start in sorted(keys.passed.items()):

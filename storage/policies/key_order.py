@@ -33,7 +33,7 @@ Leaves out: which new entries are reserved (commands/streams/groups/key_turn.py)
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from heapq import heapify, heappop, heappush
 from itertools import islice
 from typing import Protocol
@@ -313,10 +313,7 @@ class KeyOrder:
         )
 
     def first_at(self, entry_id: EntryID, when_ms: int) -> EntryID | None:
-        """The entry that comes first of the key of a released one, which is due at this time.
-
-        None if the key cannot be had then.
-        """
+        """The first entry of the key of a released one that is due then; None: it is not free."""
         lock = self.lock_of(entry_id)
         if lock is None:
             return entry_id
@@ -549,9 +546,7 @@ class KeyOrder:
         self.hold([row[0] for row in rows if row is not None and row[1] is not None])
 
     def set_position(self, ahead: EntryID) -> None:
-        """Set up to where entries were looked at; MIN_ID: as far as the group is, without keys
-        that were passed over.
-        """
+        """Set up to where entries were looked at; MIN_ID: up to the group's position."""
         self.ahead = ahead
         if not ahead:
             self.passed.clear()
@@ -575,10 +570,6 @@ class KeyOrder:
         """The key with most reserved and released entries, and how many these are."""
         lock = max(self.locks.values(), key=lambda lock: len(lock.held), default=None)
         return None if lock is None or not lock.held else (lock.key, len(lock.held))
-
-    def kept_ids(self) -> Iterator[EntryID]:
-        """The reserved entries, in ascending order."""
-        return iter(sorted(self.reserved))
 
     def leave(self) -> None:
         """Subtract the memory from the counter."""
