@@ -36,7 +36,7 @@ def rows(stream: Stream, policy: StreamPolicy) -> Iterator[Row]:
         yield group_row(group)
         delays = ((entry_id, b"%d" % due_ms) for entry_id, due_ms in group.policy.due.delays())
         yield from _pairs(b"delays", group, delays, _DELAYS_PER_ROW)
-        yield from _pairs(b"reasons", group, group.policy.reasons.items(), _REASONS_PER_ROW)
+        yield from _pairs(b"reasons", group, sorted(group.policy.reasons.items()), _REASONS_PER_ROW)
         if group.policy.keys is not None:
             yield from _key_rows(group, group.policy.keys)
         if any(counters := group.policy.counters()):
