@@ -103,13 +103,13 @@ def command_info(client: Client, argv: Request) -> bytes:
     if len(argv) == 2:
         return _describe_all(client)
     names, resp = _names(client), client.resp
-    described: dict[Command, bytes] = {}
+    described: dict[bytes, bytes] = {}  # by full names
     items: list[bytes] = []
     for name in argv[2:]:
         found = find_command(name, names)
-        if found is not None and found not in described:
-            described[found] = describe(found, resp)
-        items.append(replies.NIL[resp] if found is None else described[found])
+        if found is not None and found.fullname not in described:
+            described[found.fullname] = describe(found, resp)
+        items.append(replies.NIL[resp] if found is None else described[found.fullname])
     return replies.array(items)
 
 
@@ -290,8 +290,9 @@ def command_docs(client: Client, argv: Request) -> bytes:
         wanted = list(names.values())
     else:
         wanted = [found for name in argv[2:] if (found := find_command(name, names)) is not None]
-    documented = {found: _name(found) + document(found, client.resp) for found in wanted}
-    parts = [documented[found] for found in wanted]
+    by_name = {found.fullname: found for found in wanted}
+    documented = {name: _name(one) + document(one, client.resp) for name, one in by_name.items()}
+    parts = [documented[found.fullname] for found in wanted]
     return replies.map_header(len(parts), client.resp) + b"".join(parts)
 
 
