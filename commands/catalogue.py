@@ -1,10 +1,16 @@
-"""The catalogue: imports every module of the families, so that `registry.COMMANDS` is complete."""
+"""The catalogue: imports every module of the families, so that `registry.COMMANDS` is complete.
+
+COMMAND and ACL CAT list commands in the order of the table, so that must not depend on which module
+is imported first.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+
+from commands.core.registry import sort_commands
 
 # Of modules as they are, and compiled.
 _SUFFIXES = {".py", ".so", ".pyd"}
@@ -30,3 +36,4 @@ def _is_module(path: Path) -> bool:
 
 for _name in modules_in(__package__, Path(__file__).parent):
     import_module(_name)
+sort_commands()
