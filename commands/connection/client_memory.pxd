@@ -40,7 +40,7 @@ cdef class ClientMemory:
     cdef _put_in(self, Client client, Py_ssize_t size_bytes)
     cdef _take_out(self, Client client)
     cpdef bint is_plain(self, Client client) except -1
-    cpdef tuple line_values(self, Client client, object own, tuple modes, long now_ms)
+    cpdef tuple line_values(self, Client client, object own, tuple modes, long monotonic_ms)
     cpdef Py_ssize_t bytes_of(self, Client client) except -1
 
 

@@ -261,11 +261,11 @@ class ClientMemory:
         )
 
     def line_values(
-        self, client: Client, own: Sequence[bytes], modes: Modes, now_ms: cython.long
+        self, client: Client, own: Sequence[bytes], modes: Modes, monotonic_ms: cython.long
     ) -> tuple[bytes | int, ...]:
         """The values of a client's line. `own`: the request that it has, if it runs.
 
-        `now_ms`: of the monotonic clock. Compiled, for a list of ten thousand clients.
+        Compiled, for a list of ten thousand clients.
         """
         flags, subscriptions, queued, watched, redirect_id, library, version = modes
         channels, patterns, shard_channels = subscriptions
@@ -281,8 +281,8 @@ class ClientMemory:
             connection.local_address,
             connection.fd,
             client.name,
-            (now_ms - client.created_ms) // 1000,
-            (now_ms - client.last_interaction_ms) // 1000,
+            (monotonic_ms - client.created_ms) // 1000,
+            (monotonic_ms - client.last_interaction_ms) // 1000,
             flags,
             client.db.index,
             channels,
