@@ -136,6 +136,30 @@ def test_policies_and_scheduled_entries_move(servers: dict[str, RunningServer]) 
     assert here.execute_command("XSCHEDULED", "later") == waiting
 
 
+def test_what_is_reserved_by_key_moves(servers: dict[str, RunningServer]) -> None:
+    here, there = client_of(servers["rillway"]), client_of(servers["other"])
+    for number in (1, 2, 3):
+        here.xadd("jobs", {"customer": "anna", "n": number}, id=f"{number}-1")
+    here.xgroup_create("jobs", "g", "0")
+    here.execute_command(
+        "XGROUP", "CONFIG", "jobs", "g", "ACK-WAIT", 60_000, "KEY-FIELD", "customer"
+    )
+
+    def read(client: Any, consumer: str) -> list[str]:
+        found = client.xreadgroup("g", consumer, {"jobs": ">"}, count=1)
+        return [entry for _, entries in found for entry, _ in entries]
+
+    assert read(here, "a") == ["1-1"] and read(here, "b") == []
+    asked = ("XINFO", "POLICY", "jobs", "g")
+    before = here.execute_command(*asked)
+    assert before["reserved"] == 2
+    assert move(here, servers["other"], "KEYS", "jobs") == "OK"
+    assert there.execute_command(*asked) == before
+    assert read(there, "b") == []
+    there.xack("jobs", "g", "1-1")
+    assert read(there, "b") == ["2-1"] and read(there, "a") == []
+
+
 @pytest.mark.parametrize("target", ["redis 7.0", "redis 8.2"])
 def test_scheduled_entries_do_not_go_where_they_would_be_lost(
     servers: dict[str, RunningServer], target: str
