@@ -79,7 +79,8 @@ def test_a_dead_letter_goes_and_comes_back(page: Page, orders: Any) -> None:
     page.get_by_role("button", name="Confirm").click()
     expect(page.locator("#notice")).to_contain_text("1 entry sent back.")
     assert orders.xlen("orders:dead") == 0
-    assert orders.xrevrange("orders", count=1)[0][1] == {b"item": b"lamp 5"}
+    again = {b"item": b"lamp 5", b"rillway-hops": b"1"}
+    assert orders.xrevrange("orders", count=1)[0][1] == again
 
 
 def test_an_entry_is_added_and_arrives(page: Page, orders: Any) -> None:
