@@ -36,7 +36,7 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable
 from heapq import heapify, heappop, heappush
 from itertools import islice
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from storage.entries.entry import decode_fields, fields_position
 from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID
@@ -67,6 +67,8 @@ _LONG_KEY = 64
 _KEPT_OF_KEY = 40
 
 Entries = Callable[[list[EntryID]], "list[bytes | None]"]
+# Keys that have changed, and whether another of their sent entries is the first now.
+Changed: TypeAlias = "dict[KeyLock, bool]"
 
 
 class Deadlines(Protocol):
@@ -75,14 +77,18 @@ class Deadlines(Protocol):
     def watch(self, row: Row) -> None:
         """An entry may fall due that did not count before."""
 
+    has_delays: bool
+
     def delay_ms(self, entry_id: EntryID) -> int:
-        """When a released entry falls due."""
+        """When a released entry falls due; 0: at once, as all without `has_delays`."""
 
 
 class KeyLock:
     """The pending entries of one key; IDs ascend."""
 
-    __slots__ = ("alone", "held", "key", "listed", "owner", "released", "sent")
+    __slots__ = (
+        "alone", "bound_ms", "held", "key", "last", "listed", "owner", "released", "sent",
+    )  # fmt: skip
 
     def __init__(self, key: bytes) -> None:
         self.key = key
@@ -92,6 +98,9 @@ class KeyLock:
         self.released = 0  # how many of them were released
         self.alone: EntryID = 0  # what was sent again, so that nothing may follow
         self.listed: EntryID = 0  # the candidate that a heap has
+        # No delay of a released entry ends later; that of `last` did, which may have left.
+        self.bound_ms = 0
+        self.last: EntryID = 0
 
     @property
     def oldest(self) -> EntryID:
@@ -245,6 +254,7 @@ class KeyOrder:
             if owner is None:
                 lock.hold(entry_id)
                 lock.released += 1
+                self._note_delay(lock, entry_id)
             elif entry_id in self.reserved:
                 lock.hold(entry_id)
                 lock.owner = lock.owner or owner
@@ -317,10 +327,28 @@ class KeyOrder:
         lock = self.lock_of(entry_id)
         if lock is None:
             return entry_id
-        released = [each for each in lock.held if each not in self.reserved]
-        if lock.sent or any(self._deadlines.delay_ms(each) > when_ms for each in released):
+        if lock.sent or (lock.released and self._last_delay(lock, when_ms)[1] > when_ms):
             return None
         return lock.held[0]
+
+    def _note_delay(self, lock: KeyLock, entry_id: EntryID) -> None:
+        delay_ms = self._deadlines.delay_ms(entry_id)
+        if delay_ms > lock.bound_ms:
+            lock.bound_ms, lock.last = delay_ms, entry_id
+
+    def _last_delay(self, lock: KeyLock, when_ms: int) -> tuple[EntryID, int]:
+        """The released entry whose delay ends last, and when; any if all end by `when_ms`."""
+        delay_ms = self._deadlines.delay_ms
+        released = (each for each in lock.held if each not in self.reserved)
+        if not self._deadlines.has_delays:
+            lock.bound_ms = 0
+        if lock.bound_ms <= when_ms:
+            return next(released), lock.bound_ms
+        is_there = _has(lock.held, lock.last) and lock.last not in self.reserved
+        if not is_there or delay_ms(lock.last) != lock.bound_ms:
+            lock.last = max(released, key=delay_ms)
+            lock.bound_ms = delay_ms(lock.last)
+        return lock.last, lock.bound_ms
 
     def may_be_claimed(self, entry_id: EntryID) -> bool:
         """Return True if CLAIM and its kin may take an entry: the oldest of its key."""
@@ -371,9 +399,7 @@ class KeyOrder:
         first = lock.held[0]
         if lock.released:
             if not lock.sent:
-                waiting = [each for each in lock.held if each not in self.reserved]
-                last = max(waiting, key=self._deadlines.delay_ms)
-                row = self._pending.rows_of([last])[0]
+                row = self._pending.rows_of([self._last_delay(lock, 0)[0]])[0]
                 if row is not None:
                     self._deadlines.watch(row)
         elif lock.sent and lock.alone:
@@ -444,39 +470,43 @@ class KeyOrder:
     def hold(self, ids: list[EntryID]) -> None:
         """Pending entries are reserved now, for their owners."""
         self.reserved.update(ids)
+        changed: Changed = {}
         for entry_id in ids:
             lock = self._by_id.get(entry_id)
             if lock is not None and _has(lock.sent, entry_id):
-                self._unsend(lock, entry_id)
+                self._unsend(lock, entry_id, changed)
                 lock.hold(entry_id)
-                self._list(lock)
-        self._settle()
+        self._after(changed)
 
     def release(self, ids: list[EntryID]) -> None:
         """Pending entries have no owner any more."""
+        changed: Changed = {}
         for entry_id in ids:
             lock = self._by_id.get(entry_id)
             if lock is None:
                 if self.is_open:
                     self._unknown.append(entry_id)
-            elif _has(lock.held, entry_id):
-                lock.released += entry_id in self.reserved
             else:
-                self._unsend(lock, entry_id)
-                lock.hold(entry_id)
-                lock.released += 1
+                changed.setdefault(lock, False)
+                self._note_delay(lock, entry_id)
+                if _has(lock.held, entry_id):
+                    lock.released += entry_id in self.reserved
+                else:
+                    self._unsend(lock, entry_id, changed)
+                    lock.hold(entry_id)
+                    lock.released += 1
             self.reserved.discard(entry_id)
-            self._list(lock)
-        self._settle()
+        self._after(changed)
 
     def forget(self, ids: Iterable[EntryID]) -> None:
         """Entries are not pending any more."""
+        changed: Changed = {}
         for entry_id in ids:
             lock: KeyLock | None = self._by_id.pop(entry_id)
             if lock is not None:
-                self._leave(lock, entry_id)
+                self._leave(lock, entry_id, changed)
             self.reserved.discard(entry_id)
-        self._settle()
+        self._after(changed)
 
     def forget_owner(self, owner: Owner, ids: list[EntryID]) -> None:
         """A consumer goes, and with it what is pending for it."""
@@ -485,55 +515,66 @@ class KeyOrder:
 
     def lose(self, ids: list[EntryID]) -> None:
         """Pending entries have lost their content: their keys are free of them."""
+        changed: Changed = {}
         for entry_id in ids:
             lock: KeyLock | None = self._by_id.pop(entry_id)
             if lock is not None:
-                self._leave(lock, entry_id)
+                self._leave(lock, entry_id, changed)
                 if entry_id in self.reserved:
                     self.ghosts.append(entry_id)
                 else:
                     row = self._pending.rows_of([entry_id])[0]
                     if row is not None:
                         self._deadlines.watch(row)
-        self._settle()
+        self._after(changed)
 
     def transfer(self, ids: list[EntryID], heir: Owner) -> None:
-        """Pending entries have another owner, with all that they had."""
+        """Pending entries have another owner, with all that they had.
+
+        The key goes along, unless a third consumer is at work on it: what is reserved may be
+        pending for one that had the key earlier.
+        """
         for entry_id in ids:
             lock = self._by_id.get(entry_id)
-            if lock is not None and lock.owner is not heir:
+            is_theirs = lock is not None and (not lock.sent or _has(lock.sent, entry_id))
+            if lock is not None and lock.owner is not heir and is_theirs:
                 lock.owner, lock.listed = heir, MIN_ID
                 self._list(lock)
 
-    def _unsend(self, lock: KeyLock, entry_id: EntryID) -> None:
-        """A sent entry is not at work any more."""
-        if not _has(lock.sent, entry_id):
-            return
-        was_first = lock.sent[0] == entry_id
-        lock.sent.remove(entry_id)
-        if lock.alone == entry_id:
-            self._find_alone(lock)
-        if not lock.sent:
-            lock.listed = MIN_ID
-        elif was_first:
-            row = self._pending.rows_of([lock.sent[0]])[0]
-            if row is not None:
-                self._deadlines.watch(row)
+    def _unsend(self, lock: KeyLock, entry_id: EntryID, changed: Changed) -> None:
+        """A sent entry is not at work any more; `_after` does what follows."""
+        if _has(lock.sent, entry_id):
+            place = bisect_left(lock.sent, entry_id)
+            changed[lock] = changed.get(lock, False) or place == 0
+            del lock.sent[place]
+            if not lock.sent:
+                lock.listed = MIN_ID
+            if lock.alone == entry_id:
+                self._find_alone(lock)
+
+    def _after(self, changed: Changed) -> None:
+        """Entries of some keys are not sent or not pending any more."""
+        for lock, has_another_first in changed.items():
+            if lock.sent and has_another_first:
+                row = self._pending.rows_of([lock.sent[0]])[0]
+                if row is not None:
+                    self._deadlines.watch(row)
+            self._list(lock)
+        self._settle()
 
     def _find_alone(self, lock: KeyLock) -> None:
         rows = self._pending.rows_of(lock.sent)
         again = (row[0] for row in rows if row is not None and row[3] > 1)
         lock.alone = next(again, MIN_ID)
 
-    def _leave(self, lock: KeyLock, entry_id: EntryID) -> None:
+    def _leave(self, lock: KeyLock, entry_id: EntryID, changed: Changed) -> None:
+        changed.setdefault(lock, False)
         if _has(lock.held, entry_id):
             lock.unhold(entry_id)
             lock.released -= entry_id not in self.reserved
         else:
-            self._unsend(lock, entry_id)
-        if lock.sent or lock.held:
-            self._list(lock)
-        else:
+            self._unsend(lock, entry_id, changed)
+        if not lock.sent and not lock.held:
             del self.locks[lock.key]
             self._keys_bytes -= bytes_object_bytes(len(lock.key))
         self.wakes = self.wakes or lock.key in self.passed

@@ -19,11 +19,12 @@ from storage.policies.schedule import Schedule
 class StreamPolicy:
     """The policies of one stream."""
 
-    __slots__ = ("retention", "schedule")
+    __slots__ = ("next_group", "retention", "schedule")
 
     def __init__(self) -> None:
         self.retention: Retention | None = None
         self.schedule: Schedule | None = None
+        self.next_group = 0  # the place of the group that the timer looks at first
 
     def copy(self) -> StreamPolicy:
         """The policies of a copy of the stream, without a schedule: entries would appear twice."""

@@ -37,14 +37,20 @@ def expire_consumers(
         return
     waiting = _waiting(turn.client, key, group)
     next_ms = now_ms + idle_ms
+    is_any = False  # one is removed in each turn, however long it takes
     for name, consumer in list(group.consumers.items()):
-        gone_ms = max(consumer.seen_ms + idle_ms, _busy_until_ms(policy, consumer, now_ms))
-        if gone_ms > now_ms or name in waiting or not name:
+        gone_ms = consumer.seen_ms + idle_ms
+        stays = gone_ms > now_ms or name in waiting or not name
+        if not stays:
+            if is_any and turn.is_over():
+                next_ms = 0
+                break
+            gone_ms = _busy_until_ms(policy, consumer, now_ms)
+            stays = gone_ms > now_ms
+        if stays:
             next_ms = min(next_ms, max(gone_ms, now_ms + INTERVAL_MS))
-        elif turn.is_over():
-            next_ms = 0
-            break
         elif not consumer.pending_count or policy.options.ack_wait_ms:
+            is_any = True
             release_pending(turn.client, key, stream, group, consumer)
             turn.client.propagate(b"XGROUP", b"DELCONSUMER", key, group.name, name)
             remove_consumer(turn.client, key, stream, group, name)

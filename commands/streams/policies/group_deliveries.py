@@ -49,8 +49,11 @@ class GroupDeliveries:
         return None if when_ms >= NEVER_MS else when_ms
 
     def work(self, turn: Turn, key: bytes, stream: Stream) -> None:
-        """Do what is due in each group."""
-        for group, policy in list(_policies(stream)):
+        """Do what is due in each group; after a turn that is over, the next one goes on."""
+        assert stream.policy is not None
+        groups = list(_policies(stream))
+        first = stream.policy.next_group % max(len(groups), 1)
+        for place, (group, policy) in enumerate(groups[first:] + groups[:first], first + 1):
             look(turn.timer, policy, turn.now_ms)
             if policy.options.max_deliveries:
                 _bury_dead(turn, key, stream, group, policy)
@@ -59,6 +62,7 @@ class GroupDeliveries:
                 policy.is_awaited = False  # until a reader waits again
                 turn.client.signal_key_as_ready(key)
             if turn.is_over():
+                stream.policy.next_group = place
                 return
 
 

@@ -170,6 +170,17 @@ def test_a_transaction_answers_in_pieces_what_each_of_its_requests_saw(
     assert reply.endswith(before[-100:] + b"+PONG\r\n")
 
 
+def test_a_transaction_that_skips_the_next_reply_is_answered(server: SlicingServer) -> None:
+    client = server.connect()
+    skip = ("CLIENT", "REPLY", "SKIP")
+    head = client.pipeline(("MULTI",), XRANGE, skip, ("EXEC",), ("ECHO", "1"), ("ECHO", "2"))
+    server.finish()
+    server.cycle.finish()
+    reply = head + client.received()
+    assert reply.startswith(b"+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n*20000\r\n")
+    assert reply.endswith(b"\r\n$1\r\n2\r\n") and not reply.endswith(b"$1\r\n1\r\n$1\r\n2\r\n")
+
+
 def test_a_transaction_scans_at_once(server: SlicingServer) -> None:
     client = server.connect()
     for start in range(0, 5000, 1000):

@@ -400,3 +400,18 @@ def test_reserved_entries_travel_as_claims_and_as_a_row() -> None:
     assert len(carriers) == 1
     assert "XPOLICY" in carriers[0]
     assert "reserved" in carriers[0]
+
+
+def test_a_key_stays_with_who_is_at_work_when_another_hands_on_what_it_had() -> None:
+    workers = keyed()
+    add(workers, "a", "a", "a")
+    workers.read("x", "COUNT 1")
+    assert workers.read("y") == []  # 2 and 3 are reserved, for x
+    workers.server.advance(1000)
+    assert workers.read("y") == [1]
+    ack(workers, 1)
+    assert workers.read("y", "COUNT 1") == [2]
+    workers.talk.do("XGROUP DELCONSUMER jobs g x TRANSFER z")
+    assert workers.read("z") == []
+    ack(workers, 2)
+    assert workers.read("z") == [3]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from commands.streams.policies.timer import Turn
 from tests.commands.streams.policies.workers import Workers, sink_of
 
 
@@ -95,3 +96,27 @@ def test_a_reader_that_waits_gets_what_a_deleted_consumer_had() -> None:
     waiting = workers.wait("b")
     workers.talk.do("XGROUP DELCONSUMER jobs g a")
     assert b"1-1" in waiting.client.received()
+
+
+def test_however_long_one_takes_consumers_of_all_groups_leave(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    workers = Workers("ACK-WAIT 1000 CONSUMER-EXPIRY 5000")
+    workers.talk.do("XGROUP CREATE jobs h 0")
+    workers.talk.do("XGROUP CONFIG jobs h ACK-WAIT 1000 CONSUMER-EXPIRY 5000")
+    workers.add(1, 2)
+    for name in ("a", "b"):
+        workers.read(name, "COUNT 1")
+        workers.talk.do(f"XREADGROUP GROUP h {name} COUNT 1 STREAMS jobs >")
+    begun: list[Turn] = []
+
+    def is_over(turn: Turn) -> bool:
+        begun.append(turn)
+        return any(one is turn for one in begun[:-1])
+
+    monkeypatch.setattr(Turn, "is_over", is_over)
+    workers.server.advance(5000)
+    for _ in range(4):
+        workers.server.advance(1)
+    assert names(workers) == []
+    assert not workers.stream().groups[b"h"].consumers
