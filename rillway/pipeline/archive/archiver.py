@@ -440,7 +440,9 @@ class _Round:
 
         Raises ArchiveError.
         """
-        if errors := self._commits.commit(steps, files):
+        errors = self._commits.commit(steps, files)
+        self.outcome.conflicts = self._commits.conflicts
+        if errors:
             self._fail(errors)
             return False
         self._committed(steps, files)
@@ -448,7 +450,6 @@ class _Round:
 
     def _committed(self, steps: Sequence[Step], files: Sequence[ArchivedFile]) -> None:
         self.outcome.commits += 1
-        self.outcome.conflicts = self._commits.conflicts
         self.outcome.files += len(files)
         self.outcome.bytes += sum(file.size_bytes for file in files)
         moves = {}

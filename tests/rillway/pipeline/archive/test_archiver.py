@@ -308,6 +308,17 @@ def test_of_two_that_believe_to_hold_the_lease_one_commits(
     assert archived_ids(table) == [f"{n}-0" for n in range(1, 13)]
 
 
+def test_a_commit_that_another_archiver_has_overtaken_counts_as_a_conflict(
+    link: Connection, table: ArchiveTable
+) -> None:
+    add_many(link, 10)
+    other = ArchiveTable.open(table.root)
+    hooks = doing("stated", lambda: commit(other, Position(5, 1), stream=STREAM))
+    outcome = archive_all(link, table, [STREAM], hooks)
+    assert (outcome.conflicts, outcome.commits) == (1, 0)
+    assert "another archiver" in str(outcome.failures[STREAM])
+
+
 def test_a_stream_that_has_replaced_another_is_recognised_again(
     link: Connection, table: ArchiveTable
 ) -> None:
