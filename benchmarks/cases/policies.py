@@ -16,7 +16,7 @@ done. A million delayed entries appear, and a million pending entries fall due, 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 
@@ -26,7 +26,8 @@ from benchmarks.comparison import Case, Contender, Figures, Scale, Session, Sett
 from benchmarks.figures import Figure, Row
 from benchmarks.load.entries import deliver, fill
 from benchmarks.rates import rate
-from benchmarks.servers import Server, ServerError, connect, pack
+from benchmarks.servers import Server, ServerError, Word, pack
+from rillway.net.polling import poll
 
 BATCH = 1_000
 READ = 100
@@ -44,7 +45,7 @@ end
 return #due
 """
 KEYED_READ = 10
-BY_KEY = ("KEY-FIELD", "customer")
+BY_KEY = ("ACK-WAIT", 600_000, "KEY-FIELD", "customer")
 KEYS = Row("policies/keys-count-10", "entries/s")
 KEY_BYTES = Row("policies/keys-bytes", "B", lower_is_better=True)
 BYTES = Row("policies/delayed-bytes", "B", lower_is_better=True)
@@ -56,17 +57,10 @@ def _prepare_group(server: Server, scale: Scale) -> None:
         server.call("XGROUP", "CONFIG", "s", "g", *NOTHING_DUE)
 
 
-def _repeat(port: int, words: tuple[object, ...], until: Callable[[bytes], bool]) -> None:
-    """Send a request over and over. Raises ServerError if it takes too long."""
-    end = time.monotonic() + DEADLINE_SECONDS
-    request = pack(*map(str, words))
-    with connect(port) as connection:
-        while True:
-            connection.sendall(request)
-            if until(connection.recv(1 << 20)):
-                return
-            if time.monotonic() > end:
-                raise ServerError(f"{words[0]} does not come to an end")
+def _repeat(server: Server, reply: int, *words: Word) -> None:
+    """Send a request over and over until it has this reply. Raises ServerError."""
+    if not poll(lambda: bool(server.call(*words) == reply), DEADLINE_SECONDS, pause_s=0.0):
+        raise ServerError(f"{words[0]!r} does not come to an end")
 
 
 # -- delays ----------------------------------------------------------------------------------------
@@ -83,13 +77,11 @@ def _schedule(server: Server, due_ms: int, count: int) -> None:
 
 
 def _all_appear(server: Server, count: int, due_ms: int) -> None:
-    """Wait until they are due, then until all have appeared."""
-    time.sleep(max(0.0, due_ms / 1000 - time.time()))
+    """Wait until all that are due have appeared."""
     if server.program.is_rillway:
-        _repeat(server.port, ("XLEN", "s"), lambda reply: reply == b":%d\r\n" % count)
+        _repeat(server, count, "XLEN", "s")
     else:
-        words = ("EVAL", MOVE, 2, "later", "s", due_ms)
-        _repeat(server.port, words, lambda reply: reply == b":0\r\n")
+        _repeat(server, 0, "EVAL", MOVE, 2, "later", "s", due_ms)
 
 
 @contextmanager
@@ -103,7 +95,8 @@ def _delayed(name: str, contender: Contender, scale: Scale) -> Iterator[Session]
             _schedule(server, due_ms, count)
             size = Figure((server.resident_bytes() - before) / count)
             server.settle()
-            figures = felt(name, server, partial(_all_appear, server, count, due_ms))
+            work = partial(_all_appear, server, count, due_ms)
+            figures = felt(name, server, work, due_ms / 1000)
             return {**figures, BYTES.name: size}
 
     yield Session(measure)
@@ -132,7 +125,7 @@ def _read_again(server: Server, count: int) -> None:
 @contextmanager
 def _due(name: str, contender: Contender, scale: Scale) -> Iterator[Session]:
     count = scale.entries
-    directives = ("--policy-grace-ms", "0") if contender.is_ours else ()
+    directives = ("--policy-grace-ms", "0") if contender.program.is_rillway else ()
 
     def measure() -> Figures:
         with contender.start(*directives, alone=False) as server:
@@ -154,7 +147,7 @@ def _remove_old(server: Server) -> None:
     if server.program.is_rillway:
         age_ms = round(time.time() * 1000) - 1_577_836_800_000
         server.call("XCFGSET", "s", "RETAIN-MS", age_ms)
-        _repeat(server.port, ("XLEN", "s"), lambda reply: reply == b":1\r\n")
+        _repeat(server, 1, "XLEN", "s")
     else:
         server.call("XTRIM", "s", "MINID", 1_577_836_800_000)
 
@@ -184,6 +177,12 @@ def _consume(server: Server, count: int, *, acknowledges: bool) -> None:
             server.call("XACK", "s", "g", *(entry_id for entry_id, _ in entries))
 
 
+def _create_keyed_group(server: Server) -> None:
+    server.call("XGROUP", "CREATE", "s", "g", "0")
+    if server.program.is_rillway:
+        server.call("XGROUP", "CONFIG", "s", "g", *BY_KEY)
+
+
 @contextmanager
 def _keys(contender: Contender, scale: Scale) -> Iterator[Session]:
     count = scale.entries // 10
@@ -193,16 +192,12 @@ def _keys(contender: Contender, scale: Scale) -> Iterator[Session]:
             for start in range(0, count, BATCH):
                 numbers = range(start, start + BATCH)
                 server.pipeline([pack("XADD", "s", "*", "customer", n, "n", 1) for n in numbers])
-            server.call("XGROUP", "CREATE", "s", "g", "0")
-            if server.program.is_rillway:
-                server.call("XGROUP", "CONFIG", "s", "g", "ACK-WAIT", 600_000, *BY_KEY)
+            _create_keyed_group(server)
             before = server.call("MEMORY", "USAGE", "s", "SAMPLES", 0)
             _consume(server, count, acknowledges=False)
             size = Figure((server.call("MEMORY", "USAGE", "s", "SAMPLES", 0) - before) / count)
             server.call("XGROUP", "DESTROY", "s", "g")
-            server.call("XGROUP", "CREATE", "s", "g", "0")
-            if server.program.is_rillway:
-                server.call("XGROUP", "CONFIG", "s", "g", "ACK-WAIT", 600_000, *BY_KEY)
+            _create_keyed_group(server)
             begin = time.perf_counter()
             _consume(server, count, acknowledges=True)
             done = Figure(count / (time.perf_counter() - begin))

@@ -222,9 +222,9 @@ def stall_rows(name: str) -> tuple[Row, ...]:
     return tuple(Row(f"{name}-{what}", "ms", lower_is_better=True) for what in ("p99.9", "takes"))
 
 
-def felt(name: str, server: Server, work: Callable[[], None]) -> Figures:
-    """The figures of `stall_rows`."""
-    delays_ms, seconds = delays_during(server.port, work)
+def felt(name: str, server: Server, work: Callable[[], None], begin: float = 0.0) -> Figures:
+    """The figures of `stall_rows`; `begin` as in `delays_during`."""
+    delays_ms, seconds = delays_during(server.port, work, begin)
     return {f"{name}-p99.9": figure_of_delays(delays_ms), f"{name}-takes": Figure(seconds * 1000)}
 
 

@@ -30,15 +30,19 @@ class Probe(NamedTuple):
     delay_ms: float
 
 
-def delays_during(port: int, work: Callable[[], None]) -> tuple[list[float], float]:
+def delays_during(
+    port: int, work: Callable[[], None], begin: float = 0.0
+) -> tuple[list[float], float]:
     """The latencies in ms of probes that were due while `work` ran, and its duration in seconds.
+
+    `begin`: when the work begins at the earliest, in Unix seconds.
 
     At least a second is measured, so that work deferred after the reply counts as well.
     """
     connection, reader = connect(port), hiredis.Reader()
     probes: list[Probe] = []
     unanswered: deque[float] = deque()
-    working = OwnProcess(partial(_timed, work))
+    working = OwnProcess(partial(_timed, work, begin))
     due = time.monotonic()
     while unanswered or not working.is_done:
         wait = due - time.monotonic()
@@ -53,9 +57,9 @@ def delays_during(port: int, work: Callable[[], None]) -> tuple[list[float], flo
     return [probe.delay_ms for probe in probes if started <= probe.due <= ended], taken
 
 
-def _timed(work: Callable[[], None]) -> tuple[float, float, float]:
+def _timed(work: Callable[[], None], begin: float) -> tuple[float, float, float]:
     """When the work began, how long it took, and until when probes count."""
-    time.sleep(0.1)
+    time.sleep(max(0.1, begin - time.time()))
     started = time.monotonic()
     work()
     taken = time.monotonic() - started
