@@ -84,8 +84,12 @@ class Call:
 
     async def groups(self) -> list[GroupFigures]:
         """Return the groups of the stream, with their policies unless the server has none."""
-        policies = (await self.watch()).sampler.has_policies is not False
+        policies = await self.may_have_policies()
         return await read_groups(self.link, self.db, self.key, policies=policies)
+
+    async def may_have_policies(self) -> bool:
+        """Return False if the server is known to have no policies."""
+        return (await self.watch()).sampler.has_policies is not False
 
     def text(self, name: str, default: str = "") -> str:
         return self.request.query_params.get(name, default)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -34,6 +34,7 @@ from rillway.console.login import COOKIE, SESSION_SECONDS
 from rillway.console.security import is_same_origin
 from rillway.dead_letter import CONSUMER, DELIVERIES, ERROR, GROUP, ID, NAMES, STREAM
 from rillway.plurals import count_of
+from rillway.sampler.figures import GroupFigures
 from rillway.sampler.replies import as_map
 
 Page: TypeAlias = Callable[[Call], Awaitable[Response]]
@@ -240,13 +241,14 @@ async def entries_tab(call: Call, facts: dict[bytes, Any], shown: views.Shown) -
 
 async def groups_tab(call: Call, _: dict[bytes, Any], shown: views.Shown) -> dict[str, Any]:
     watch = await call.watch()
-    if not shown["tables"].get("groups"):
-        found = await call.groups()
-        shown["tables"]["groups"] = [
-            views.group_row(watch, call.db, call.key, group) for group in found
-        ]
     known = watch.stream(call.key)
-    return {"has_policies": any(group.policy for group in (known and known.groups) or ())}
+    groups: Sequence[GroupFigures] = (known and known.groups) or ()
+    if not shown["tables"].get("groups"):
+        groups = await call.groups()
+        shown["tables"]["groups"] = [
+            views.group_row(watch, call.db, call.key, group) for group in groups
+        ]
+    return {"has_policies": any(group.policy for group in groups)}
 
 
 async def dead_tab(call: Call, _: dict[bytes, Any], shown: views.Shown) -> dict[str, Any]:
@@ -280,9 +282,9 @@ def dead_row(db: int, dead: bytes, entry: Entry) -> views.Row:
 
 async def facts_tab(call: Call, facts: dict[bytes, Any], _: views.Shown) -> dict[str, Any]:
     """Show XINFO STREAM without first and last entry, and the policy."""
-    has_policies = (await call.watch()).sampler.has_policies is not False
+    may_have = await call.may_have_policies()
     return {
-        "policy": await read_policy(call.link, call.db, call.key) if has_policies else {},
+        "policy": await read_policy(call.link, call.db, call.key) if may_have else {},
         "facts": {
             name.decode(): to_text(value) if isinstance(value, bytes) else str(value)
             for name, value in facts.items()

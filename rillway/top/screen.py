@@ -160,7 +160,7 @@ class Screen:
             more_groups = min(max(groups - rows_of_groups, 0), max(spare, 0))
             rows_of_groups += more_groups
             rows_of_consumers += min(
-                max(members - rows_of_consumers, 0), max(spare - more_groups, 0)
+                max(members + waits - rows_of_consumers, 0), max(spare - more_groups, 0)
             )
         else:
             rows_of_groups = min(max(groups, 1), room // 2) if level == GROUPS else 1

@@ -151,7 +151,10 @@ def stream_table(view: View, cells: int, room: int) -> tuple[list[Line], list[by
     rows = window(position, len(streams), room - (1 if unread and len(streams) < room else 0))
     span, span_ms = _span(state)
     spark = min(max(cells - 82, 0) + SPARK_CELLS, MOST_SPARK_CELLS)
-    has_policies = any(_policy_numbers(one) != (None, None, None) for one in streams)
+    has_policies = any(
+        one.scheduled is not None or any(group.policy for group in one.groups or ())
+        for one in streams
+    )
     columns = [
         Column(_heading(state, 0), LEAST_NAME_CELLS, 9),
         *(
