@@ -223,7 +223,7 @@ COMPILED_FIRST = env PYTHONSAFEPATH=1 PYTHONPATH=$(COMPILED):$(CURDIR)
 PYTEST_COMPILED = $(COMPILED_FIRST) $(PYTEST) -o pythonpath=
 
 .PHONY: test
-test: $(VENV)/.dev compiled redis-server redis-sentinel prometheus shells systemd faketime java node $(RUN)/.collected ## run all tests, beside a real redis-server: about nine minutes. ARGS=tests/storage runs a part
+test: $(VENV)/.dev compiled redis-server redis-sentinel prometheus shells systemd faketime java node $(RUN)/.collected ## run all tests, beside a real redis-server: about eight minutes. ARGS=tests/storage runs a part
 	@$(COMPILED_FIRST) $(BIN)/python -c 'import server.requests.dispatch as it; assert it.__file__.endswith(".so"), it'
 	@$(PYTEST_COMPILED) --jobs $(JOBS) $(ARGS)
 
