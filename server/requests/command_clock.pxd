@@ -51,4 +51,5 @@ cdef class Answering:
     cdef CommandClock _clock
 
     cpdef answer(self, Client client, bytes reply, Py_ssize_t position)
+    cpdef bint is_heard(self, Client client) except -1
     cpdef reject(self, Client client, Command command, object error)

@@ -273,14 +273,18 @@ class Answering:
         if client.gates & _REPLICA:
             if reply:
                 refuse_reply_to_replica(client, reply)
-        elif not client.gates & _SILENT:
+        elif not client.gates & _SILENT or self.is_heard(client):
             client.output.insert(position, reply)
-        elif client.reply_mode == b"SKIP_NEXT":
+
+    def is_heard(self, client: Client) -> bool:
+        """Return True if a client that silences some replies gets this one, which counts as one."""
+        if client.reply_mode == b"SKIP_NEXT":
             client.reply_mode = b"SKIP"
-            client.output.insert(position, reply)
-        elif client.reply_mode == b"SKIP":
+            return True
+        if client.reply_mode == b"SKIP":
             client.reply_mode = b"ON"
             client.gates &= ~GATE_SILENT
+        return False
 
     def reject(self, client: Client, command: Command | None, error: ReplyError) -> None:
         """Answer an error to a request that does not run; an open transaction will abort."""

@@ -465,15 +465,14 @@ class Dispatcher(Runner):
     def begin_long_reply(self, client: Client, reply: LongReply, argv: Argv, position: int) -> bool:
         """Send a reply in pieces. True: it is complete already, and the client may go on."""
         send = self.send_in_pieces
-        # CLIENT REPLY SKIP in the transaction that is answered: what is next is skipped.
-        skips_next = client.reply_mode == b"SKIP_NEXT"
-        if send is None or (client.gates & GATE_SILENT and not skips_next):
-            wire = reply.join() if send is None else b""
+        if send is None:
+            wire = reply.join()
             reply.end()
             self.answering.answer(client, wire, position)
             return True
-        if skips_next:
-            client.reply_mode = b"SKIP"
+        if client.gates & GATE_SILENT and not self.answering.is_heard(client):
+            reply.end()
+            return True
         reply.request = argv
         reply.queued_messages = client.output[position:]
         del client.output[position:]
