@@ -94,9 +94,10 @@ def entry_wait(
 
     XPENDING does not say when an entry without an owner falls due.
     """
-    ack_wait_ms = _number(policy or {}, "ack-wait")
-    if policy is None or not ack_wait_ms:
-        return "" if idle_ms is not None or not policy else "a claim, or its delay"
+    policy = policy or {}
+    ack_wait_ms = _number(policy, "ack-wait")
+    if not ack_wait_ms:
+        return "a claim, or its delay" if policy and idle_ms is None else ""
     if idle_ms is None:
         return "a read, or its pause"
     left_ms = ack_wait_ms - idle_ms

@@ -37,24 +37,24 @@ DRAIN_WAIT_MS = 20
 
 @dataclass
 class Job:
-    """What is known of a job: moments are numbers of events of `Jobs`, 0 if there was none."""
+    """What is known of a job."""
 
     number: int
     touched_ms: int  # when something of it was sent or answered, Unix ms
     ticket: bytes = b""  # of a delay
     is_added: bool = False  # the server said so
     delivered: int = 0
-    acknowledgement_sent: int = 0
-    acknowledged: int = 0  # the server counted it
+    is_acknowledgement_sent: bool = False
+    acknowledged: int = 0  # the event in which the server said so; 0: it did not
     is_fatal: bool = False  # the server took a failure for good
 
 
 @dataclass(frozen=True)
 class Sent:
-    """A request that waits for its reply. `jobs`: those that it names."""
+    """A request that waits for its reply. `job`: what it names. `at`: the event of sending."""
 
     kind: str
-    jobs: tuple[Job, ...]
+    job: Job | None
     at: int
 
 
@@ -65,7 +65,7 @@ class Jobs:
     chance: random.Random
     retains: bool = False  # RETAIN-ACKED: what is done is removed
     is_keyed: bool = False  # KEY-FIELD
-    jobs: list[Job] = field(default_factory=list)
+    jobs: dict[int, Job] = field(default_factory=dict)  # by number
     ids: dict[bytes, Job] = field(default_factory=dict)  # that were delivered, by entry
     connections: list[JobConnection] = field(default_factory=list)
     configured_ms: int = NEVER_MS
@@ -116,38 +116,33 @@ class Jobs:
 
     def check(self, ask: Ask, lossless_until_ms: int) -> None:
         """Compare with what a server holds; forget what may be lost. Raises Wrong."""
-        unanswered = {id(job) for one in self.connections for job in one.named()}
-        reads = any(sent.kind == "read" for one in self.connections for sent in one.unanswered)
+        unanswered = {job.number for one in self.connections for job in one.named()}
         self.connections.clear()
         if self.configured_ms <= lossless_until_ms:
             check_policy(ask, self.options)
         else:
             self.configured_ms = NEVER_MS
         held = Held.of(ask)
-        for job in self.jobs:
-            if job.touched_ms <= lossless_until_ms and id(job) not in unanswered:
-                self.check_job(job, held, may_have_more=reads)
-        known = [job for job in self.jobs if job.touched_ms <= lossless_until_ms]
+        known = [job for job in self.jobs.values() if job.touched_ms <= lossless_until_ms]
         for job in known:
-            if id(job) in unanswered:
-                held.once(job)
+            held.once(job)
+            if job.number not in unanswered:
+                self.check_job(job, held)
         # Of what may be lost, the server's account is believed from here on. What a lost reply has
         # delivered comes a second time to be a first one here.
         self.reached.clear()
-        self.jobs = [job for job in known if id(job) not in unanswered]
-        kept = {job.number for job in self.jobs}
-        self.ids = {entry: job for entry, job in self.ids.items() if job.number in kept}
+        self.jobs = {job.number: job for job in known if job.number not in unanswered}
+        self.ids = {entry: job for entry, job in self.ids.items() if job.number in self.jobs}
 
-    def check_job(self, job: Job, held: Held, *, may_have_more: bool) -> None:
-        """`may_have_more`: replies of reads were lost, so some were delivered unseen."""
+    def check_job(self, job: Job, held: Held) -> None:
+        """Raises Wrong if the server's account contradicts what is known."""
         entry = held.entries.get(job.number)
         in_schedule, is_dead = job.number in held.scheduled, job.number in held.dead
-        held.once(job)
         if not job.is_added:
             return
         if entry is None and not in_schedule:
-            settled = is_dead or bool(job.acknowledgement_sent)
-            self.insist(self.retains and settled, job, "is gone")
+            is_settled = is_dead or job.is_acknowledgement_sent
+            self.insist(self.retains and is_settled, job, "is gone")
             return
         if in_schedule:
             self.insist(not job.delivered and not is_dead, job, "is scheduled again")
@@ -168,7 +163,7 @@ class Jobs:
         elif is_ahead:
             self.insist(not job.delivered and not is_dead, job, "is new again")
         else:
-            self.insist(is_dead or bool(job.acknowledgement_sent), job, "is neither done nor dead")
+            self.insist(is_dead or job.is_acknowledgement_sent, job, "is neither done nor dead")
         if is_dead:
             self.insist(
                 job.delivered <= held.dead[job.number] <= MAX_DELIVERIES, job,
@@ -200,13 +195,13 @@ class Jobs:
         raise Wrong(f"jobs are left: {held.pending or held.scheduled or held.last_id}")
 
     def settle(self, entry: bytes, fields: list[bytes], now_ms: int) -> None:
-        number = int(fields[1])
-        for job in self.jobs:
-            if job.number == number:
-                self.ids[entry] = job
-                job.touched_ms = now_ms
-                job.delivered += 1
-                job.acknowledgement_sent = job.acknowledged = self.next_event()
+        job = self.jobs.get(int(fields[1]))
+        if job is not None:
+            self.ids[entry] = job
+            job.touched_ms = now_ms
+            job.delivered += 1
+            job.is_acknowledgement_sent = True
+            job.acknowledged = self.next_event()
 
 
 @dataclass
@@ -262,14 +257,14 @@ class JobConnection:
         self.in_hand: list[bytes] = []
 
     def named(self) -> list[Job]:
-        return [job for sent in self.unanswered for job in sent.jobs]
+        return [sent.job for sent in self.unanswered if sent.job is not None]
 
     def draw(self, count: int, now_ms: int) -> list[Step]:
         """The next request, whatever the count."""
         kind = self.random.choices(("add", "read", "settle", "late"), (4, 3, 6, 1))[0]
         if kind == "late" and self.jobs.ids:
             entry = self.random.choice(list(self.jobs.ids))
-            return self.sends("ack", [entry], now_ms, b"XACK", STREAM, GROUP, entry)
+            return self.sends("ack", entry, now_ms, b"XACK", STREAM, GROUP, entry)
         if kind == "settle" and self.in_hand:
             return self.settle(self.in_hand.pop(), now_ms)
         if kind == "read":
@@ -277,17 +272,17 @@ class JobConnection:
             if self.random.random() < 0.3:
                 words[:0] = [b"BLOCK", b"15"]
             argv = (b"XREADGROUP", b"GROUP", GROUP, self.random.choice(self.names), *words)
-            return self.sends("read", [], now_ms, *argv)
+            return self.sends("read", None, now_ms, *argv)
         return self.add(now_ms)
 
     def add(self, now_ms: int) -> list[Step]:
         job = Job(self.jobs.next_event(), now_ms)
-        self.jobs.jobs.append(job)
+        self.jobs.jobs[job.number] = job
         delay = [b"DELAY", self.random.choice((b"0", b"10", b"60", b"300"))]
         is_delayed = self.random.random() < 0.4
         words = [*(delay if is_delayed else []), b"*", b"n", b"%d" % job.number]
         words += [b"customer", b"%d" % self.random.randrange(CUSTOMERS)]
-        self.unanswered.append(Sent("delay" if is_delayed else "add", (job,), job.number))
+        self.unanswered.append(Sent("delay" if is_delayed else "add", job, job.number))
         return step(b"XADD", STREAM, *words)
 
     def settle(self, entry: bytes, now_ms: int) -> list[Step]:
@@ -295,22 +290,21 @@ class JobConnection:
         if kind == "none":  # its time will be over
             return self.add(now_ms)
         if kind == "ack":
-            return self.sends("ack", [entry], now_ms, b"XACK", STREAM, GROUP, entry)
+            return self.sends("ack", entry, now_ms, b"XACK", STREAM, GROUP, entry)
         words = [b"XNACK", STREAM, GROUP, kind.upper().encode(), b"IDS", b"1", entry]
         if kind == "fail" and self.random.random() < 0.3:
             words += [b"DELAY", self.random.choice((b"0", b"30"))]
         if self.random.random() < 0.5:
             words += [b"REASON", b"no such customer"]
-        return self.sends(kind, [entry], now_ms, *words)
+        return self.sends(kind, entry, now_ms, *words)
 
-    def sends(self, kind: str, entries: list[bytes], now_ms: int, *argv: bytes) -> list[Step]:
-        event = self.jobs.next_event()
-        named = tuple(self.jobs.ids[entry] for entry in entries if entry in self.jobs.ids)
-        for job in named:
+    def sends(self, kind: str, entry: bytes | None, now_ms: int, *argv: bytes) -> list[Step]:
+        """Send a request, which names an entry perhaps."""
+        job = None if entry is None else self.jobs.ids.get(entry)
+        if job is not None:
             job.touched_ms = now_ms
-            if kind == "ack":
-                job.acknowledgement_sent = job.acknowledgement_sent or event
-        self.unanswered.append(Sent(kind, named, event))
+            job.is_acknowledgement_sent |= kind == "ack"
+        self.unanswered.append(Sent(kind, job, self.jobs.next_event()))
         return step(*argv)
 
     def receive(self, reply: Any, now_ms: int) -> None:
@@ -320,7 +314,8 @@ class JobConnection:
             if not is_refusal(reply):
                 raise Wrong(f"{sent} was answered {reply!r}")
             return
-        for job in sent.jobs:
+        job = sent.job
+        if job is not None:
             job.touched_ms = now_ms
             if sent.kind in ("add", "delay"):
                 job.is_added = True
@@ -340,10 +335,10 @@ class JobConnection:
         self.in_hand.append(entry)
         job = self.jobs.ids.get(entry)
         if job is None or job.number != number:
-            known = [one for one in reversed(self.jobs.jobs) if one.number == number]
-            if not known:
+            job = self.jobs.jobs.get(number)
+            if job is None:
                 return  # of what may have been lost nothing is known
-            job = self.jobs.ids[entry] = known[0]
+            self.jobs.ids[entry] = job
         job.touched_ms = now_ms
         job.delivered += 1
         if job.delivered == 1:

@@ -107,7 +107,8 @@ class Books:
     @property
     def repeated(self) -> Counter[int]:
         """The number of times, beyond the first, that a job was done or became a dead letter."""
-        return Counter({job: number - 1 for job, number in (self.done + self.dead).items()})
+        found = (self.done + self.dead).items()
+        return Counter({job: number - 1 for job, number in found if number > 1})
 
     @property
     def unexplained(self) -> Counter[int]:
@@ -127,7 +128,7 @@ def read_books(client: redis.Redis, *, in_order: bool) -> Books:
 
 def table(books: Books) -> Iterator[str]:
     """The lines that account for every job."""
-    repeated = {job for job, number in books.repeated.items() if number}
+    repeated = books.repeated.keys()
     rows = (
         ("added", len(books.added), "jobs"),
         ("  for later", len(books.delayed), ""),

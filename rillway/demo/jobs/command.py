@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from functools import partial
 from math import pi, sin
 from random import Random
 
@@ -24,7 +23,6 @@ from rillway.demo.service import (
     clear_keys,
     open_server,
 )
-from rillway.net.polling import poll
 from rillway.pipeline.dead_letters.command import main as dead_letters
 from rillway.plurals import count_of
 from rillway.top.command import is_terminal
@@ -63,9 +61,9 @@ class Works:
             self._vacancies.append(now + REPLACE_SECONDS)
             self.tell(f"{name} crashed, with {count_of(pending.get(name, 0), 'job')} in hand")
         while self._vacancies and self._vacancies[0] <= now:
-            since = self._vacancies.pop(0)
+            due = self._vacancies.pop(0)
             name = self._crew.hire()
-            if since:
+            if due:
                 self.tell(f"{name} takes its place")
 
     def forget_crashed(self) -> None:
@@ -143,9 +141,9 @@ def repeat(works: Works, rate: int, seconds: float | None, goes_on: Callable[[],
         if now >= next_line:
             works.forget_crashed()
             later, new, pending = queue.left
-            tell_state = f"{queue.added:,} added; {later:,} are for later, {new:,} wait"
+            state = f"{queue.added:,} added; {later:,} are for later, {new:,} wait"
             dead = count_of(queue.dead_letters, "dead letter")
-            works.tell(f"{tell_state}, {pending:,} were delivered; {dead}")
+            works.tell(f"{state}, {pending:,} were delivered; {dead}")
             next_line = now + LINE_SECONDS
 
 
@@ -161,12 +159,15 @@ def finish(works: Works, url: str) -> None:
 
 def drain(works: Works) -> None:
     """Wait until nothing is left to do. Raises DemoFailed if there is no progress for too long."""
-    left = works.left()
-    while left:
-        fewer = partial(lambda least: works.left() < least, left)
-        if not poll(fewer, STUCK_SECONDS, pause_s=STEP_SECONDS):
-            raise DemoFailed(f"{count_of(left, 'job')} were left after {STUCK_SECONDS:.0f} seconds")
-        left = min(left, works.left())
+    least, since = works.left(), time.monotonic()
+    while least:
+        time.sleep(STEP_SECONDS)
+        left, now = works.left(), time.monotonic()
+        if left < least:
+            least, since = left, now
+        elif now - since > STUCK_SECONDS:
+            text = f"{count_of(least, 'job')} were left after {STUCK_SECONDS:.0f} seconds"
+            raise DemoFailed(text)
 
 
 def say(text: str) -> None:

@@ -70,14 +70,17 @@ class Queue:
             return
         with self._client.pipeline() as transaction:
             for _ in range(number):
-                job = next(self._jobs)
+                job: dict[Any, Any] = next(self._jobs)
                 if trouble is not None:
                     job |= {"trouble": trouble.value, "waits_ms": "0"}
                 if trouble == Trouble.HANG:
                     job["takes_ms"] = f"{ACK_WAIT_MS * HANG_SHARE:.1f}"
                 waits_ms = int(job["waits_ms"])
-                words = delayed_words(JOBS, job, waits_ms) if waits_ms else added_words(job)
-                transaction.execute_command(*words)  # type: ignore[no-untyped-call]
+                if waits_ms:
+                    words = delayed_words(JOBS, job, waits_ms)
+                    transaction.execute_command(*words)  # type: ignore[no-untyped-call]
+                else:
+                    transaction.xadd(JOBS, job)
             first, self.added = self.added + 1, self.added + number
             record: dict[Any, Any] = {"event": "added", "first": first, "last": self.added}
             transaction.xadd(LEDGER, record)
@@ -105,7 +108,3 @@ class Queue:
         policy = self._client.xinfo_policy(JOBS) if self.has_policy else {}
         (group,) = self._client.xinfo_groups(JOBS)
         return policy.get(b"scheduled", 0), group["lag"], group["pending"]
-
-
-def added_words(job: dict[str, str]) -> list[str]:
-    return ["XADD", JOBS, "*", *(word for pair in job.items() for word in pair)]

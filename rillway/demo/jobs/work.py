@@ -18,7 +18,8 @@ KEYS = (JOBS, LEDGER, DEAD_LETTERS)
 
 WORKERS = 4
 KINDS = ("invoice", "email", "thumbnail", "report")
-# Jobs of one customer are done one after the other: so many that those with trouble hold few up.
+# Jobs of one customer are done one after the other. With this many customers, a job with trouble
+# delays few others.
 CUSTOMERS = 1_000
 # How much of their time workers are busy, with jobs and with a job's requests: the rate has waves.
 BUSY_SHARE = 0.6

@@ -1,8 +1,8 @@
 """Workers of the demo: each does jobs and writes into the ledger, until it is stopped or crashes.
 
-A job that is done has a record in the ledger, written before its XACK: so a worker that crashes in
-between leaves a job behind that another does a second time. A worker whose XACK came too late, as
-another had acknowledged its job, adds a record of that.
+A job that is done has a record in the ledger, written before its XACK. If a worker crashes in
+between, another worker does its job a second time. If its XACK came too late, because another
+worker had acknowledged the job, the worker adds a record of that.
 """
 
 from __future__ import annotations

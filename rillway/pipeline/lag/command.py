@@ -189,7 +189,9 @@ def line(sample: GroupSample, series: Series) -> str:
         text += "".join(f", {phrase}" for phrase in [outlook(series)] if phrase)
     if sample.dead_letters:
         text += f", {sample.dead_letters:,} to the dead letters"
-    return text + "".join(f"; waiting: {phrase}" for phrase in [", ".join(sample.waits)] if phrase)
+    if sample.waits:
+        text += f"; waiting: {', '.join(sample.waits)}"
+    return text
 
 
 def outlook(series: Series) -> str | None:
