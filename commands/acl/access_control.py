@@ -142,7 +142,7 @@ class AccessControl:
                 self._logged_in[name] = self._logged_in.get(name, 0) + 1
 
     def _forget(self, client: Client) -> None:
-        """The client is not its user any more, or has closed."""
+        """Note that a client is no longer its user, or has closed."""
         left = self._logged_in.pop(client.user, 0) - 1
         if left > 0:
             self._logged_in[client.user] = left

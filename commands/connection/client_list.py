@@ -31,7 +31,7 @@ _TYPES = {
     b"REPLICA": b"replica", b"SLAVE": b"replica",
 }  # fmt: skip
 
-# A line; the fields with a number are the same for all.
+# The form of a line. Fields with a fixed number are the same for all clients.
 _FORM = (
     b"id=%d addr=%b laddr=%b fd=%d name=%b age=%d idle=%d flags=%b db=%d sub=%d psub=%d ssub=%d"
     b" multi=%d watch=%d qbuf=%d qbuf-free=0 argv-mem=%d multi-mem=%d rbs=0 rbp=0 obl=0 oll=%d"
@@ -110,7 +110,7 @@ def logged_client(client: Client) -> str:
 
 
 class _Viewer:
-    """Who asks, with what is looked up once for a list of thousands of clients."""
+    """The client that asks, and look-ups that all lines of a list share."""
 
     __slots__ = ("_caller", "_memory", "_monotonic_ms", "_own", "_pubsub", "_tracking")
 

@@ -13,7 +13,14 @@ import cython
 from commands.core import notifications
 from commands.core.arguments import INT64_MAX, Arguments, parse_int
 from commands.core.client import Client
-from commands.core.long_reply import LONG_BYTES, LongReply, in_pieces, is_long, items_per_piece
+from commands.core.long_reply import (
+    LONG_BYTES,
+    LongReply,
+    in_pieces,
+    is_long,
+    items_per_piece,
+    sliced,
+)
 from commands.core.registry import DENYOOM, FAST, READONLY, WRITE, command, one_key, two_keys
 from commands.keys.scan import matching, parse_cursor, parse_scan_options
 from protocol import errors, replies
@@ -147,14 +154,8 @@ def members_reply(members: list[bytes], resp: int) -> bytes | LongReply:
     """A set of members; in pieces if there are many."""
     header = replies.set_header(len(members), resp)
     if len(members) > MANY_MEMBERS:
-        return LongReply(_pieces(header, members))
+        return LongReply(sliced(header, members, MEMBERS_PER_PIECE, replies.bulks))
     return header + replies.bulks(members)
-
-
-def _pieces(header: bytes, members: list[bytes]) -> Iterator[bytes]:
-    yield header
-    for start in range(0, len(members), MEMBERS_PER_PIECE):
-        yield replies.bulks(members[start : start + MEMBERS_PER_PIECE])
 
 
 @command("SSCAN", arity=-3, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))

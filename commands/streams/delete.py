@@ -151,9 +151,10 @@ def entries_deleted(
         client.modified(key, deleted)
         client.notify(notifications.STREAM, b"xdel", key)
         if stream.policy is not None:
+            ordered = sorted(ids)
             for group in stream.groups.values():
                 if group.policy is not None and group.policy.keys is not None:
-                    group.policy.keys.lose(sorted(group.pending.among(sorted(ids))))
+                    group.policy.keys.lose(sorted(group.pending.among(ordered)))
             note(client, key, stream)
 
 

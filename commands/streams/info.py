@@ -169,45 +169,38 @@ T = TypeVar("T")
 
 DEFAULT_FULL_COUNT = 10
 
-# A consumer's map in each RESP version: name, pending, idle, inactive.
-_CONSUMER = {
-    resp: replies.Form(
-        replies.map_header(4, resp).replace(b"%", b"%%")
-        + b"$4\r\nname\r\n$%d\r\n%b\r\n$7\r\npending\r\n:%d\r\n"
-        + b"$4\r\nidle\r\n:%d\r\n$8\r\ninactive\r\n:%d\r\n"
-    )
-    for resp in (2, 3)
-}
 
+def _forms(pairs: int, text: bytes) -> dict[int, replies.Form]:
+    """The form of a map with a number of pairs, and this text, in each RESP version."""
+    heads = {resp: replies.map_header(pairs, resp).replace(b"%", b"%%") for resp in (2, 3)}
+    return {resp: replies.Form(head + text) for resp, head in heads.items()}
+
+
+# A consumer's map: name, pending, idle, inactive.
+_CONSUMER = _forms(
+    4,
+    b"$4\r\nname\r\n$%d\r\n%b\r\n$7\r\npending\r\n:%d\r\n"
+    b"$4\r\nidle\r\n:%d\r\n$8\r\ninactive\r\n:%d\r\n",
+)
 # In the full form: name, seen-time, active-time, pel-count, and the header of what is pending.
-_FULL_CONSUMER = {
-    resp: replies.Form(
-        replies.map_header(5, resp).replace(b"%", b"%%")
-        + b"$4\r\nname\r\n$%d\r\n%b\r\n$9\r\nseen-time\r\n:%d\r\n$11\r\nactive-time\r\n:%d\r\n"
-        + b"$9\r\npel-count\r\n:%d\r\n$7\r\npending\r\n*%d\r\n"
-    )
-    for resp in (2, 3)
-}
+_FULL_CONSUMER = _forms(
+    5,
+    b"$4\r\nname\r\n$%d\r\n%b\r\n$9\r\nseen-time\r\n:%d\r\n$11\r\nactive-time\r\n:%d\r\n"
+    b"$9\r\npel-count\r\n:%d\r\n$7\r\npending\r\n*%d\r\n",
+)
 # A group's: name, consumers, pending, last-delivered-id, entries-read, lag.
-_GROUP = {
-    resp: replies.Form(
-        replies.map_header(6, resp).replace(b"%", b"%%")
-        + b"$4\r\nname\r\n$%d\r\n%b\r\n$9\r\nconsumers\r\n:%d\r\n$7\r\npending\r\n:%d\r\n"
-        + b"$17\r\nlast-delivered-id\r\n%b$12\r\nentries-read\r\n%b$3\r\nlag\r\n%b"
-    )
-    for resp in (2, 3)
-}
+_GROUP = _forms(
+    6,
+    b"$4\r\nname\r\n$%d\r\n%b\r\n$9\r\nconsumers\r\n:%d\r\n$7\r\npending\r\n:%d\r\n"
+    b"$17\r\nlast-delivered-id\r\n%b$12\r\nentries-read\r\n%b$3\r\nlag\r\n%b",
+)
 # In the full form, up to the header of what is pending.
-_FULL_GROUP = {
-    resp: replies.Form(
-        replies.map_header(8, resp).replace(b"%", b"%%")
-        + b"$4\r\nname\r\n$%d\r\n%b\r\n$17\r\nlast-delivered-id\r\n%b"
-        + b"$12\r\nentries-read\r\n%b$3\r\nlag\r\n%b$9\r\npel-count\r\n:%d\r\n"
-        + b"$12\r\nnacked-count\r\n:%d\r\n$7\r\npending\r\n*%d\r\n"
-    )
-    for resp in (2, 3)
-}
-
+_FULL_GROUP = _forms(
+    8,
+    b"$4\r\nname\r\n$%d\r\n%b\r\n$17\r\nlast-delivered-id\r\n%b"
+    b"$12\r\nentries-read\r\n%b$3\r\nlag\r\n%b$9\r\npel-count\r\n:%d\r\n"
+    b"$12\r\nnacked-count\r\n:%d\r\n$7\r\npending\r\n*%d\r\n",
+)
 _NO_CONSUMERS = b"$9\r\nconsumers\r\n*0\r\n"
 
 # Redis's lines to the letter: tutorials on streams print them.

@@ -181,8 +181,7 @@ class StreamMetrics:
         add(names.GROUP_LAG_SECONDS, self._age(_next_id(stream, group)), labels)
         policy = group.policy
         if policy is not None:
-            in_flight = len(group.pending) - group.nacked_count - policy.reserved_count
-            is_held = 0 < policy.options.max_pending <= in_flight
+            is_held = 0 < policy.options.max_pending <= group.in_flight_count
             add(names.GROUP_HELD, int(is_held), labels)
             add(names.GROUP_REDELIVERED, policy.redelivered, labels)
             add(names.GROUP_DEAD_LETTERS, policy.dead_lettered, labels)

@@ -599,6 +599,12 @@ class Group:
             twin.policy = self.policy.copy(twin.pending, twin._order)
         return twin
 
+    @property
+    def in_flight_count(self) -> int:
+        """The number of pending entries that are neither released nor reserved."""
+        reserved = 0 if self.policy is None else self.policy.reserved_count
+        return self.pending.length - self.nacked_count - reserved
+
     def longest_owned_ms(self) -> int | None:
         """When the entry was delivered whose delivery is furthest back; None if none has an owner.
 

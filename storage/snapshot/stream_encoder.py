@@ -317,7 +317,7 @@ _TIME_BYTES: cython.Py_ssize_t = 8
 _LENGTH_BYTES: cython.Py_ssize_t = 9  # at most
 # The most that a node takes beside its listpack: a key, and three lengths.
 _FRAME_BYTES: cython.Py_ssize_t = _KEY_BYTES + 3 * _LENGTH_BYTES
-# By how much more than is needed a buffer grows.
+# A buffer grows by this much more than it needs.
 _SPARE_BYTES: cython.Py_ssize_t = 4096
 
 # A row of a block: the halves of the ID, time, state.
@@ -338,13 +338,13 @@ class PieceWriter:
     """A buffer, of which `size` bytes are written."""
 
     def __init__(self, *, compress: bool) -> None:
-        """`compress`: write strings that LZF makes shorter so."""
+        """`compress`: compress strings with LZF where that makes them shorter."""
         self._compress = compress
         self._memory = bytearray()
         self.size = 0
 
     def take(self) -> bytes:
-        """What is in the buffer, which is empty then."""
+        """Return the content of the buffer, and empty it."""
         piece = bytes(memoryview(self._memory)[: self.size])
         self.size = 0
         if len(self._memory) > _KEPT_BYTES:
@@ -581,7 +581,7 @@ UNKNOWN_CODE = 2**64 - 1
 # The consumer that owns released entries in a type without a field for them.
 NOBODY = b""
 
-# What is written is given in pieces of this size, or little more.
+# The size of the pieces, or little less than what they have.
 PIECE_BYTES = 64 * 1024
 
 

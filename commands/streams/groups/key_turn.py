@@ -180,13 +180,7 @@ class KeyTurn(PolicyTurn):
                 self._put_back_dying(row)
             elif self._give(row, caps, with_times=with_times) and room is not None:
                 room -= 1
-        rows = list(self._taken.values())
-        self._taken = {}
-        drop_ghosts(self.client, self.key, self.group, self.policy, self._ghosts)
-        self._ghosts = []
-        if rows:
-            self._deliver_again(rows)
-            self.note_new(len(rows))
+        self.note_new(self._hand_over())
 
     def _put_back_dying(self, row: Row) -> None:
         """A reserved entry has had its last delivery: MAX-DELIVERIES was lowered."""

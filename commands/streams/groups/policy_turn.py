@@ -25,6 +25,7 @@ from commands.streams.policies.group_deliveries import look
 from commands.streams.policies.timer import PolicyTimer, note
 from commands.streams.ranges import deleted_entry
 from commands.streams.read import ALL, NO_CAPS, NoCaps
+from protocol import replies
 from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID, EntryIDs
 from storage.groups.group import Consumer, Group
 from storage.groups.pending_block import Row
@@ -152,22 +153,29 @@ class PolicyTurn:
         self.pieces.append(entry)
         caps.spend(1, len(entry))
 
+    def part(self, header: bytes) -> bytes:
+        """What was answered, as a part of the reply after its header."""
+        return b"".join([header, replies.array_header(self.count), *self.pieces])
+
     def _is_last(self, deliveries: int) -> bool:
         """Return True if the next delivery of an entry is its last one."""
         most = self.policy.options.max_deliveries
         return 0 < most <= deliveries + 1
 
     def commit(self) -> None:
-        """Hand over what was taken."""
-        drop_ghosts(self.client, self.key, self.group, self.policy, self._ghosts)
-        self._ghosts = []
-        rows = list(self._taken.values())
-        if not rows:
-            return
-        self._taken = {}
-        self._deliver_again(rows)
+        """Hand over what was taken of due entries."""
+        number = self._hand_over()
         if self._is_any_due:
-            self.policy.row += len(rows)
+            self.policy.row += number
+
+    def _hand_over(self) -> int:
+        """Deliver what was taken, and drop what has no content; the number delivered."""
+        drop_ghosts(self.client, self.key, self.group, self.policy, self._ghosts)
+        rows = list(self._taken.values())
+        self._ghosts, self._taken = [], {}
+        if rows:
+            self._deliver_again(rows)
+        return len(rows)
 
     def _deliver_again(self, rows: list[Row]) -> None:
         client, group, now_ms = self.client, self.group, self.now_ms
@@ -201,8 +209,7 @@ class PolicyTurn:
 
     def _in_flight(self) -> int:
         taken = sum(row[1] is None for row in self._taken.values())
-        owned = len(self.group.pending) - self.group.nacked_count
-        return owned - self.policy.reserved_count + taken
+        return self.group.in_flight_count + taken
 
     def _sweep(self) -> bool:
         """Drop some entries that have lost their content; False if no others can have."""

@@ -378,14 +378,12 @@ class GroupRead:
             turn.history(after, self.count, caps)
             if not turn.count:
                 caps.spend(0, 0)
-            return b"".join([header, replies.array_header(turn.count), *turn.pieces])
+            return turn.part(header)
         stream, group, client = turn.stream, turn.group, turn.client
         if isinstance(turn, KeyTurn):
             min_idle_ms = self._request.min_idle_ms if claims else None
             turn.read(self.count, caps, noack=self.noack, min_idle_ms=min_idle_ms)
-            if not turn.count:
-                return None
-            return b"".join([header, replies.array_header(turn.count), *turn.pieces])
+            return turn.part(header) if turn.count else None
         if not self.noack:
             turn.take_due(self.count, caps, with_times=claims)
             if claims:
@@ -404,9 +402,7 @@ class GroupRead:
         if ids.count:
             self._deliver(client, turn.key, stream, group, turn.consumer, ids)
             turn.note_new(ids.count)
-        if not turn.count:
-            return None
-        return b"".join([header, replies.array_header(turn.count), *turn.pieces])
+        return turn.part(header) if turn.count else None
 
     def _await_due(self, client: Client, streams: list[Stream]) -> None:
         """Nothing was found: a client that waits is to be woken when an entry falls due."""

@@ -208,7 +208,7 @@ def _state(client: Client, stream: Stream, group: Group, policy: GroupPolicy) ->
     """The state of the pending entries. Of very many, a sample is counted."""
     now_ms, due, pending = client.instance.now_ms, policy.due, group.pending
     reserved = () if policy.keys is None else policy.keys.reserved
-    in_flight = len(pending) - group.nacked_count - len(reserved)
+    in_flight = group.in_flight_count
     before_deadline: int | None = None
     in_pause: int | None = None
     if len(pending) <= MANY_PENDING:
