@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
+from protocol import replies
 from protocol.errors import ReplyError
 
 T = TypeVar("T")
@@ -90,6 +91,11 @@ def sliced(
     yield header
     for start in range(0, len(items), size):
         yield encode(items[start : start + size])
+
+
+def sliced_bulks(header: bytes, texts: list[bytes], size: int) -> Iterator[bytes]:
+    """A header, and texts as bulk strings, `size` of them in each piece."""
+    return sliced(header, texts, size, replies.bulks)
 
 
 def is_long(items: int, item_bytes: int, most_items: int) -> bool:

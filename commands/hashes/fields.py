@@ -20,7 +20,7 @@ from commands.core.arguments import INT64_MAX, INT64_MIN, parse_int
 from commands.core.client import Client
 from commands.core.gates import KEEPING_GATES
 from commands.core.instance import Instance
-from commands.core.long_reply import LONG_BYTES, LongReply, in_pieces, sliced
+from commands.core.long_reply import LONG_BYTES, LongReply, in_pieces, sliced, sliced_bulks
 from commands.core.registry import DENYOOM, FAST, READONLY, WRITE, command, one_key
 from commands.strings import long_double
 from protocol import errors, replies
@@ -227,9 +227,8 @@ def _part(client: Client, key: bytes, parts: int) -> bytes | LongReply:
 
 def _bulks(texts: list[bytes]) -> bytes | LongReply:
     if len(texts) > MANY_FIELDS:
-        return LongReply(
-            sliced(replies.array_header(len(texts)), texts, FIELDS_PER_PIECE, replies.bulks)
-        )
+        header = replies.array_header(len(texts))
+        return LongReply(sliced_bulks(header, texts, FIELDS_PER_PIECE))
     return replies.bulk_array(texts)
 
 

@@ -19,7 +19,7 @@ from commands.core.long_reply import (
     in_pieces,
     is_long,
     items_per_piece,
-    sliced,
+    sliced_bulks,
 )
 from commands.core.registry import DENYOOM, FAST, READONLY, WRITE, command, one_key, two_keys
 from commands.keys.scan import matching, parse_cursor, parse_scan_options
@@ -154,7 +154,7 @@ def members_reply(members: list[bytes], resp: int) -> bytes | LongReply:
     """A set of members; in pieces if there are many."""
     header = replies.set_header(len(members), resp)
     if len(members) > MANY_MEMBERS:
-        return LongReply(sliced(header, members, MEMBERS_PER_PIECE, replies.bulks))
+        return LongReply(sliced_bulks(header, members, MEMBERS_PER_PIECE))
     return header + replies.bulks(members)
 
 

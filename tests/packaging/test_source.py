@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 import subprocess
 import sys
 import tarfile
@@ -52,3 +54,32 @@ def test_the_c_code_of_what_is_compiled_is_there_and_no_larger_than_need_be(arch
     assert {"rillway/app/storage/stream.c", "rillway/app/protocol/shared_c.c"} <= set(sizes)
     assert len(sizes) <= MOST_COMPILED
     assert sum(sizes.values()) <= MOST_C_BYTES
+
+
+def test_functions_of_modules_with_c_types_are_only_called() -> None:
+    """Compiled, such a function is none of Python's: as a value its name is not defined."""
+    found = []
+    for types in (path for layer in LAYERS for path in (ROOT / layer).rglob("*.pxd")):
+        modules = _c_functions(types)
+        tree = ast.parse(types.with_suffix(".py").read_text()) if modules else ast.Module([], [])
+        called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+        found += [
+            f"{types.with_suffix('.py').relative_to(ROOT)}:{node.lineno}: {ast.unparse(node)}"
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.attr in modules.get(node.value.id, ())
+            and id(node) not in called
+        ]
+    assert not found
+
+
+def _c_functions(types: Path) -> dict[str, set[str]]:
+    """The C functions of each module that a file of C types imports whole."""
+    imports = re.findall(r"^from ([\w.]+) cimport (\w+)$", types.read_text(), re.MULTILINE)
+    files = {name: ROOT / package.replace(".", "/") / f"{name}.pxd" for package, name in imports}
+    return {
+        name: set(re.findall(r"^cp?def [^=\n]*?(\w+)\(", path.read_text(), re.MULTILINE))
+        for name, path in files.items()
+        if path.exists()
+    }

@@ -21,10 +21,13 @@ from tests.commands.keys.conversation import (
 )
 
 
-def test_a_large_hash_is_answered_whole(talk: Conversation) -> None:
+@pytest.mark.parametrize("expiring", [False, True])
+def test_a_large_hash_is_answered_whole(talk: Conversation, expiring: bool) -> None:
     count = 2 * MANY_FIELDS + 7
     words = [word for n in range(count) for word in (f"f{n}", f"v{n}")]
     talk.client.execute("HSET", "h", *words)
+    if expiring:
+        talk.do("HEXPIRE h 100 FIELDS 1 f0")
     replies = {}
     for name in ("HGETALL", "HKEYS", "HVALS"):
         reader = hiredis.Reader(encoding="utf-8")

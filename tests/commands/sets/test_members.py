@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import shlex
 
+import pytest
+
 from tests.commands.keys.conversation import (
     NIL,
     Conversation,
 )
 
 
-def test_a_reply_of_many_members_is_complete(talk: Conversation) -> None:
+@pytest.mark.parametrize("name", ["SMEMBERS", "SUNION"])
+def test_a_reply_of_many_members_is_complete(talk: Conversation, name: str) -> None:
     for start in range(0, 21_000, 3000):
         talk.client.execute("SADD", "set", *range(start, start + 3000))
-    reply = talk.do("SMEMBERS set")
+    reply = talk.do(f"{name} set")
     assert reply.startswith(b"*21000\r\n$")
     assert reply.count(b"$") == 21_000
 
