@@ -17,10 +17,13 @@ from rillway.cluster.launch import MIN_FOR_FAILOVER, Launch, Wish
 from rillway.cluster.member import ClusterFailed
 from rillway.cluster.status import as_json, lines, read_status
 
+AGAIN_SECONDS = 0.01
+
 
 def main(arguments: list[str]) -> int:
     """Do a job and return the exit status."""
     job, options = parse_options(arguments)
+    repeat_lost_interrupts()
     try:
         return JOBS[job](options)
     except ClusterFailed as failure:
@@ -31,6 +34,23 @@ def main(arguments: list[str]) -> int:
         command = ClusterFolder(options.dir).command(again)
         print(f"\nInterrupted. `{command}` goes on.", file=sys.stderr)
         return 128 + signal.SIGINT
+
+
+def repeat_lost_interrupts() -> None:
+    """Raise KeyboardInterrupt again, a moment later, where a destructor has swallowed it.
+
+    Python ignores exceptions in destructors, of which redis-py runs one after each pipeline.
+    """
+    report = sys.unraisablehook
+
+    def repeat(lost: sys.UnraisableHookArgs) -> None:
+        if lost.exc_type is KeyboardInterrupt:
+            signal.setitimer(signal.ITIMER_REAL, AGAIN_SECONDS)
+        else:
+            report(lost)
+
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    sys.unraisablehook = repeat
 
 
 def start(options: argparse.Namespace) -> int:

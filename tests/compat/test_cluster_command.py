@@ -126,7 +126,7 @@ def test_a_node_that_was_killed_comes_back_with_its_data(cluster: Command) -> No
         ]
 
 
-@pytest.mark.thorough  # once the interrupt was lost: a destructor may swallow it
+@pytest.mark.thorough
 def test_a_node_is_added_under_load_although_the_command_is_cut(cluster: Command) -> None:
     with cluster.client() as client:
         load = Load(client)

@@ -147,3 +147,27 @@ def test_without_a_cluster_each_job_says_what_to_do(run: Run, job: str, tmp_path
     assert refused.stderr.startswith(f"rillway cluster: there is no cluster in {tmp_path}")
     assert "--nodes" in refused.stderr
     assert not (tmp_path / "c").exists()
+
+
+LOSES_AN_INTERRUPT = """
+import signal, sys, time
+from rillway.cluster import command
+
+class Doomed:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+
+def status(options):
+    Doomed()
+    time.sleep(60)
+
+command.JOBS["status"] = status
+sys.exit(command.main(["status"]))
+"""
+
+
+def test_an_interrupt_in_a_destructor_ends_the_command() -> None:
+    argv = [sys.executable, "-c", LOSES_AN_INTERRUPT]
+    ended = subprocess.run(argv, cwd=SERVED, capture_output=True, text=True)
+    assert ended.returncode == 130, ended.stdout + ended.stderr
+    assert ended.stderr.startswith("\nInterrupted. `rillway cluster status")
