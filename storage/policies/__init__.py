@@ -7,7 +7,8 @@ content_bytes: the bytes of a stream's fields and values
 surplus:       what is beyond the limits of a retention, and may go
 group_policy:  what a group has: the options of its deliveries, reasons, counters
 due_entries:   when the pending entries of a group fall due
-key_order:     the keys of a group's pending entries, and who has them
+key_order:     the keys of a group with KEY-FIELD: what may be given to whom
+key_lock:      the lock of a key: its pending entries, and who has them
 group_rows:    the policies of groups as rows
 rows:          policies as rows of words: for snapshots, files and replicas
 """

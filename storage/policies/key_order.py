@@ -1,11 +1,7 @@
 """Order by key inside a group (KEY-FIELD): which key each pending entry belongs to.
 
 The key of an entry is the value of its first field with the name that KEY-FIELD says. An entry
-without that field has no key, and no order. A key with pending entries has a lock. Its entries are
-
-    sent      with the owner of the key, who works on them
-    reserved  pending for the owner of the key, but not sent, or not sent again
-    released  by XNACK, without an owner
+without that field has no key, and no order. A key with pending entries has a lock (key_lock.py).
 
 Reserved entries have the delivery time 0, as a Redis shows them. Commands may set that time, too,
 so files and replicas get the IDs of reserved entries, and the place of the look-ahead, and nothing
@@ -24,15 +20,11 @@ What may be given to a consumer, in the order of the IDs:
 `wakes` is True once a change may unblock a waiting consumer. Candidates are in heaps, whose items
 are valid only as long as they match the lock.
 
-A lock with one entry takes about 340 bytes beside the pending entry itself, a further sent entry
-about 120, and a reserved one 190. There are `KEY-LOOKAHEAD` reserved entries at most.
-
 Leaves out: which new entries are reserved (commands/streams/groups/key_turn.py).
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable
 from heapq import heapify, heappop, heappush
 from itertools import islice
@@ -43,13 +35,8 @@ from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID
 from storage.groups.pending_block import MemoryCounter, Owner, Row
 from storage.groups.pending_list import PendingList
 from storage.keyspace.ordered_index import OrderedIndex
-from storage.memory import (
-    allocated_bytes,
-    bytes_object_bytes,
-    dict_bytes,
-    instance_bytes,
-    set_bytes,
-)
+from storage.memory import allocated_bytes, bytes_object_bytes, dict_bytes, set_bytes
+from storage.policies.key_lock import LOCK_BYTES, KeyLock
 
 # What KEY-LOOKAHEAD and KEY-LOOKAHEAD-KEY are unless they are set.
 LOOKAHEAD = 120_000
@@ -68,7 +55,7 @@ _KEPT_OF_KEY = 40
 
 Entries = Callable[[list[EntryID]], "list[bytes | None]"]
 # Keys that have changed, and whether another of their sent entries is the first now.
-Changed: TypeAlias = "dict[KeyLock, bool]"
+Changed: TypeAlias = dict[KeyLock, bool]
 
 
 class Deadlines(Protocol):
@@ -81,61 +68,6 @@ class Deadlines(Protocol):
 
     def delay_ms(self, entry_id: EntryID) -> int:
         """When a released entry falls due; 0: at once, as all without `has_delays`."""
-
-
-class KeyLock:
-    """The pending entries of one key; IDs ascend."""
-
-    __slots__ = (
-        "alone", "bound_ms", "held", "key", "last", "listed", "owner", "released", "sent",
-    )  # fmt: skip
-
-    def __init__(self, key: bytes) -> None:
-        self.key = key
-        self.owner: Owner | None = None  # of what is sent, or was sent last
-        self.sent: list[EntryID] = []
-        self.held: list[EntryID] | tuple[EntryID, ...] = ()  # reserved and released entries
-        self.released = 0  # how many of them were released
-        self.alone: EntryID = 0  # what was sent again, so that nothing may follow
-        self.listed: EntryID = 0  # the candidate that a heap has
-        # No delay of a released entry ends later; that of `last` did, which may have left.
-        self.bound_ms = 0
-        self.last: EntryID = 0
-
-    @property
-    def oldest(self) -> EntryID:
-        """The first of all."""
-        if not self.held:
-            return self.sent[0]
-        return min(self.sent[0], self.held[0]) if self.sent else self.held[0]
-
-    def send(self, entry_id: EntryID) -> None:
-        """Add an entry to those that are sent."""
-        if not self.sent or entry_id > self.sent[-1]:
-            self.sent.append(entry_id)
-        elif not _has(self.sent, entry_id):
-            insort(self.sent, entry_id)
-
-    def hold(self, entry_id: EntryID) -> None:
-        """Add an entry to those that are not sent."""
-        if isinstance(self.held, tuple):
-            self.held = [entry_id]
-        elif entry_id > self.held[-1]:
-            self.held.append(entry_id)
-        else:
-            insort(self.held, entry_id)
-
-    def unhold(self, entry_id: EntryID) -> None:
-        """Remove an entry from those that are not sent."""
-        if isinstance(self.held, list):
-            del self.held[bisect_left(self.held, entry_id)]
-            if not self.held:
-                self.held = ()
-
-
-def _has(ids: list[EntryID] | tuple[EntryID, ...], entry_id: EntryID) -> bool:
-    place = bisect_left(ids, entry_id)
-    return place < len(ids) and ids[place] == entry_id
 
 
 class KeyOrder:
@@ -344,7 +276,7 @@ class KeyOrder:
             lock.bound_ms = 0
         if lock.bound_ms <= when_ms:
             return next(released), lock.bound_ms
-        is_there = _has(lock.held, lock.last) and lock.last not in self.reserved
+        is_there = lock.has_held(lock.last) and lock.last not in self.reserved
         if not is_there or delay_ms(lock.last) != lock.bound_ms:
             lock.last = max(released, key=delay_ms)
             lock.bound_ms = delay_ms(lock.last)
@@ -382,11 +314,7 @@ class KeyOrder:
 
     def _counts(self, entry_id: EntryID, owner: Owner | None) -> bool:
         lock = self._by_id.get(entry_id)
-        if lock is None or not lock.held or lock.held[0] != entry_id or lock.released:
-            return False
-        if owner is None:
-            return not lock.sent
-        return bool(lock.sent) and not lock.alone and lock.owner is owner
+        return lock is not None and lock.is_next(entry_id, owner)
 
     def put_back(self, entry_id: EntryID) -> None:
         """Take back an entry that was not sent after all."""
@@ -439,7 +367,7 @@ class KeyOrder:
         lock = self._by_id.get(entry_id)
         if lock is not None:
             was_free = not lock.sent
-            if _has(lock.held, entry_id):
+            if lock.has_held(entry_id):
                 lock.unhold(entry_id)
                 lock.released -= entry_id not in self.reserved
             lock.send(entry_id)
@@ -473,7 +401,7 @@ class KeyOrder:
         changed: Changed = {}
         for entry_id in ids:
             lock = self._by_id.get(entry_id)
-            if lock is not None and _has(lock.sent, entry_id):
+            if lock is not None and lock.has_sent(entry_id):
                 self._unsend(lock, entry_id, changed)
                 lock.hold(entry_id)
         self._after(changed)
@@ -489,7 +417,7 @@ class KeyOrder:
             else:
                 changed.setdefault(lock, False)
                 self._note_delay(lock, entry_id)
-                if _has(lock.held, entry_id):
+                if lock.has_held(entry_id):
                     lock.released += entry_id in self.reserved
                 else:
                     self._unsend(lock, entry_id, changed)
@@ -536,19 +464,15 @@ class KeyOrder:
         """
         for entry_id in ids:
             lock = self._by_id.get(entry_id)
-            is_theirs = lock is not None and (not lock.sent or _has(lock.sent, entry_id))
+            is_theirs = lock is not None and (not lock.sent or lock.has_sent(entry_id))
             if lock is not None and lock.owner is not heir and is_theirs:
                 lock.owner, lock.listed = heir, MIN_ID
                 self._list(lock)
 
     def _unsend(self, lock: KeyLock, entry_id: EntryID, changed: Changed) -> None:
         """A sent entry is not at work any more; `_after` does what follows."""
-        if _has(lock.sent, entry_id):
-            place = bisect_left(lock.sent, entry_id)
-            changed[lock] = changed.get(lock, False) or place == 0
-            del lock.sent[place]
-            if not lock.sent:
-                lock.listed = MIN_ID
+        if lock.has_sent(entry_id):
+            changed[lock] = lock.unsend(entry_id) or changed.get(lock, False)
             if lock.alone == entry_id:
                 self._find_alone(lock)
 
@@ -569,7 +493,7 @@ class KeyOrder:
 
     def _leave(self, lock: KeyLock, entry_id: EntryID, changed: Changed) -> None:
         changed.setdefault(lock, False)
-        if _has(lock.held, entry_id):
+        if lock.has_held(entry_id):
             lock.unhold(entry_id)
             lock.released -= entry_id not in self.reserved
         else:
@@ -626,7 +550,7 @@ class KeyOrder:
             self._by_id.memory_bytes()
             + dict_bytes(self.locks)
             + self._keys_bytes
-            + len(self.locks) * _LOCK_BYTES
+            + len(self.locks) * LOCK_BYTES
             + len(self._by_id) * _PLACE_BYTES
             + set_bytes(self.reserved)
             + (0 if self.is_open else len(self.reserved) * _ID_BYTES)
@@ -637,4 +561,3 @@ class KeyOrder:
 
 _ID_BYTES = allocated_bytes(1 << 100)
 _PLACE_BYTES = 9  # in the list of a lock
-_LOCK_BYTES = instance_bytes(KeyLock) + allocated_bytes([None])

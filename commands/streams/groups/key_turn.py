@@ -41,7 +41,8 @@ from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID, EntryIDs
 from storage.groups.group import Consumer, Group
 from storage.groups.pending_block import Row
 from storage.policies.group_rows import ahead_row, passed_row, reserved_rows
-from storage.policies.key_order import MOST_PASSED, KeyLock, KeyOrder
+from storage.policies.key_lock import KeyLock
+from storage.policies.key_order import MOST_PASSED, KeyOrder
 from storage.stream import Stream, advance_group
 
 # The number of entries that a read examines and does not deliver.
