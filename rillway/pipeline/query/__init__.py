@@ -1,7 +1,6 @@
 """Queries over archive and memory.
 
 `history`    a range of entries, from the archive and the stream, each once
-`filters`    conditions that need no Spark; names of columns that do not exist
 `output`     entries as a table, JSON, CSV or a Parquet file; typed values as text
 `arguments`  the arguments of `rillway query`
 `command`    `rillway query`

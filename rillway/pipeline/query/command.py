@@ -1,7 +1,7 @@
 """`rillway query`: the entries of a range of time, from archive and memory.
 
 Archive and stream are read in order, so the first entries are printed at once. --where takes
-Spark's SQL. Simple conditions are evaluated here (filters.py); others start Spark.
+Spark's SQL. Simple conditions are evaluated here (ranges/filters.py); others start Spark.
 
 Entries go to standard output or to a file; progress goes to standard error. Exits with 0, 1 if it
 cannot go on, 2 for a bad argument, 128 + N after signal N.
@@ -31,11 +31,11 @@ from rillway.pipeline.arrow.decoder import timestamps
 from rillway.pipeline.cli.interruption import Interrupted, Interruption
 from rillway.pipeline.cli.progress import Progress
 from rillway.pipeline.query.arguments import parse_options
-from rillway.pipeline.query.filters import Expression, NeedsSpark, UnknownColumn, make_filter
 from rillway.pipeline.query.history import HISTORY_SCHEMA, History, open_history
 from rillway.pipeline.query.output import Output, open_output
 from rillway.pipeline.ranges.conditions import Reading, UnreadableLiteral, bounds, quoted_name
 from rillway.pipeline.ranges.discovery import StreamMissing
+from rillway.pipeline.ranges.filters import Expression, NeedsSpark, UnknownColumn, make_filter
 from rillway.pipeline.ranges.loss import DataLost
 from rillway.pipeline.spark.spark_session import PipelineUnavailable, root_cause, spark_session
 from rillway.pipeline.wire.connection import ConnectionLost, ServerError

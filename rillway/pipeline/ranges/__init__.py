@@ -3,6 +3,7 @@
 `offsets`     positions in streams, and a query's offsets
 `discovery`   the streams of a name or a pattern
 `conditions`  the range of time that a SQL condition allows
+`filters`     conditions that need no Spark; names of columns that do not exist
 `plan`        the end of a batch under a limit, and slices of a range
 `tasks`       large streams split, small ones sharing a task
 `anchors`     entries that prove by their bytes that a history is the same

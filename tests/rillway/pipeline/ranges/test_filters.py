@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 from rillway.pipeline.arrow.decoder import RawEntry, fields_decoder
-from rillway.pipeline.query.filters import NeedsSpark, UnknownColumn, make_filter, unknown_column
 from rillway.pipeline.query.history import history_batch
 from rillway.pipeline.ranges.conditions import tokens
+from rillway.pipeline.ranges.filters import NeedsSpark, UnknownColumn, make_filter, unknown_column
 
 ENTRIES: list[RawEntry] = [
     [b"1-0", [b"carrier", b"UA", b"delay", b"7"]],

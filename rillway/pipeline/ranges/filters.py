@@ -25,7 +25,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rillway.command_line.parser import did_you_mean
-from rillway.pipeline.archive.files.parquet_files import EPOCH
 from rillway.pipeline.arrow.schema import TIMESTAMP
 from rillway.pipeline.ranges.conditions import TIME as TIME_TEXT
 from rillway.pipeline.ranges.conditions import Token, tokens
@@ -33,7 +32,7 @@ from rillway.pipeline.ranges.conditions import Token, tokens
 # A column of a batch: texts as bytes, numbers, or truth values.
 Expression: TypeAlias = Callable[[pa.RecordBatch], pa.Array]
 TEXT, NUMBER, DECIMAL, TIME, DATE = "text", "number", "decimal", "time", "date"
-TEXTS, NUMBERS, TS = ("stream", "id"), ("ms", EPOCH), "ts"
+TEXTS, NUMBERS, TS = ("stream", "id"), ("ms", "epoch"), "ts"
 # Formats that Spark accepts as well.
 COLUMNS = (*TEXTS, *NUMBERS, TS, "seq", "fields", "raw")
 COMPARISONS = {
