@@ -335,8 +335,21 @@ exchange: $(VENV)/.dev redis-server ## files and dumped values, to redis-server 
 	@$(BIN)/python -m pytest tests/exchange $(ARGS)
 
 .PHONY: bench
-bench: $(VENV)/.dev compiled redis-server ## speed and memory beside redis-server: ARGS="--quick --only xadd"
+bench: $(VENV)/.dev compiled redis-server ## speed and memory beside redis-server and Valkey: ARGS="--quick --only xadd"
 	@PYTHONPATH=. $(BIN)/python benchmarks/run.py $(ARGS)
+
+# What `make bench` runs on the servers that .venv does not have; its programs cases make it.
+.PHONY: bench-programs
+bench-programs: $(RUN)/bench-programs/.installed $(RUN)/bench-arq/.installed $(RUN)/bench-node/.installed
+	@:
+
+NODE_PROGRAMS := benchmarks/cases/programs/node
+$(RUN)/bench-node/.installed: $(NODE_PROGRAMS)/package.json $(NODE_PROGRAMS)/package-lock.json
+	@$(MAKE) node
+	@mkdir -p $(@D)
+	@cp $^ $(@D)
+	@npm ci --prefix $(@D) --silent --no-audit --no-fund --ignore-scripts
+	@touch $@
 
 .PHONY: growth
 growth: $(VENV)/.dev compiled redis-server ## double keys, consumers, clients and others, and compare the growth of each request's time with Redis's: 20 minutes. ARGS="--only users --all"

@@ -6,6 +6,8 @@
     .ci/data-set.txt                the demo's data set, without what it declares
     .ci/oldest-spark.txt            the oldest Spark, for its own tests
     .ci/connect.txt                 what a client of Spark Connect needs, for its test
+    .ci/bench-programs.txt          programs that only `make bench` runs
+    .ci/bench-arq.txt               arq, which needs an older redis-py
 
 They hold for every platform and every Python that pyproject.toml allows. Versions that are locked
 stay where they are allowed, unless --upgrade is given. All files agree on a version.
@@ -35,6 +37,8 @@ LOCKS: dict[str, list[str]] = {
     ".ci/data-set.txt": ["-", "--no-deps"],
     ".ci/oldest-spark.txt": ["-"],
     ".ci/connect.txt": ["-", "--constraint", ".ci/requirements.txt"],
+    ".ci/bench-programs.txt": ["-", "--constraint", ".ci/requirements.txt"],
+    ".ci/bench-arq.txt": ["-"],
 }  # fmt: skip
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 (SPARK,) = [
@@ -47,6 +51,8 @@ WANTED = {
     "docker/build-requirements.txt": "\n".join(PROJECT["build-system"]["requires"]),
     ".ci/data-set.txt": PROJECT["project"]["optional-dependencies"]["demo"][0],
     ".ci/connect.txt": "grpcio>=1.76,<2\ngrpcio-status<2\npandas>=2.2,<3\nzstandard>=0.25,<1",
+    ".ci/bench-programs.txt": "django-redis>=6,<8\nhuey>=3,<4\nlimits>=5,<6",
+    ".ci/bench-arq.txt": "arq>=0.28,<1",
     ".ci/oldest-spark.txt": f"pyspark=={min(each.version for each in SPARK.specifier)}",
 }
 

@@ -21,11 +21,12 @@ from benchmarks.cases import (
     xadd,
     xrange,
 )
+from benchmarks.cases.programs import cases as programs
 from benchmarks.comparison import Case
 
 FAMILIES = (
     durability, xadd, xrange, groups, requests, tls, cluster, memory, start, latency, stalls,
-    scraped, watching, console, policies,
+    scraped, watching, console, policies, programs,
 )  # fmt: skip
 CASES: list[Case] = [case for family in FAMILIES for case in family.CASES]
 # What `--quick` measures.

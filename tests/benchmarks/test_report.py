@@ -65,6 +65,17 @@ def test_every_figure_is_written() -> None:
     assert [figure["value"] for figure in first["pairs"]["rillway"]] == [110, 120, 130]
 
 
+def test_a_row_shows_its_ratio_to_valkey_and_the_lines_of_it() -> None:
+    beside = [Figure(240, lines=("busy",))] * 3
+    result = Result(FASTER.row, FASTER.ours, FASTER.theirs, valkey=beside)
+    line, detail = console_lines(result)
+    assert line.endswith("  beside Valkey 0.50")
+    assert detail == "    Valkey: busy"
+    (written,) = as_json({}, {"xadd/small": result}, {})["results"]
+    assert (written["valkey"], written["valkey_ratio"]["median"]) == (240, 0.5)
+    assert [figure["value"] for figure in written["pairs"]["valkey"]] == [240] * 3
+
+
 def test_a_headline_shows_its_ratio_to_the_older_redis() -> None:
     headline = Result(FASTER.row, FASTER.ours, FASTER.theirs, [Figure(60)] * 3)
     (line,) = console_lines(headline)

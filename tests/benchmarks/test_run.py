@@ -16,8 +16,8 @@ import pytest
 
 from benchmarks import machine, run, servers
 from benchmarks.cases.latency import seeds_lines
-from benchmarks.comparison import QUICK, Case, Contender, Scale, Session, compare
-from benchmarks.figures import Figure, Row
+from benchmarks.comparison import FULL, QUICK, Case, Contender, Scale, Session, compare
+from benchmarks.figures import Figure, Result, Row
 from benchmarks.servers import Program, ServerError
 from tests.support.waiting import until
 
@@ -26,6 +26,10 @@ def test_a_quick_run_has_three_pairs_and_a_full_one_five() -> None:
     assert run.scale_of(run.options_of([])).pairs == 5
     assert run.scale_of(run.options_of(["--quick"])).pairs == 3
     assert run.scale_of(run.options_of(["--quick", "--pairs", "7"])).pairs == 7
+
+
+def test_the_jobs_of_programs_are_scaled() -> None:
+    assert run.scale_of(run.options_of(["--scale", "0.2"])).jobs == FULL.jobs // 5
 
 
 def test_the_compiled_server_is_measured_unless_the_sources_are_asked_for(
@@ -190,6 +194,31 @@ def test_a_case_that_fails_is_noted_and_the_others_go_on(tmp_path: Path) -> None
     assert made.failures == {"xadd/broken": "ServerError: it is gone"}
     (result,) = json.loads(path.read_text())["results"]
     assert (result["case"], result["ratio"]["median"]) == ("ping/p1-c50", 2.0)
+
+
+def test_all_but_what_needs_files_of_redis_is_measured_beside_valkey() -> None:
+    @contextmanager
+    def opened(contender: Contender, _scale: Scale) -> Iterator[Session]:
+        speed = 6.0 if contender.is_ours else 4.0 if contender.is_valkey else 3.0
+        yield Session(lambda: {"ping/p1-c50": Figure(speed)})
+
+    def measured(*, is_of_redis: bool) -> Result:
+        case = Case("ping/p1-c50", (Row("ping/p1-c50"),), opened, is_of_redis=is_of_redis)
+        (result,) = compare(case, contenders, QUICK)
+        return result
+
+    cores = machine.choose_cores(list(os.sched_getaffinity(0)))
+    program = Program("any", ("any",), (1,))
+    contenders = [
+        Contender(program, cores, True),
+        Contender(program, cores, False),
+        Contender(program, cores, False, is_valkey=True),
+    ]
+    any_server, files = measured(is_of_redis=False), measured(is_of_redis=True)
+    assert any_server.ratio is not None and any_server.ratio.median == 2.0
+    assert any_server.valkey_value == 4.0
+    assert any_server.valkey_ratio is not None and any_server.valkey_ratio.median == 1.5
+    assert (files.their_value, files.valkey_value, files.valkey_ratio) == (3.0, None, None)
 
 
 def test_headlines_alone_are_measured_beside_an_older_redis() -> None:

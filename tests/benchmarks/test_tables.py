@@ -15,7 +15,14 @@ ABOUT = {
 }
 
 
-def case(name: str, ours: float, theirs: float, *, less_is_better: bool = False) -> dict[str, Any]:
+def case(
+    name: str,
+    ours: float,
+    theirs: float,
+    valkey: float | None = None,
+    *,
+    less_is_better: bool = False,
+) -> dict[str, Any]:
     figures = [{"value": value, "lines": [f"p50 1 ms, p99.9 {value} ms"]} for value in (1, 2.5, 9)]
     return {
         "case": name,
@@ -24,6 +31,8 @@ def case(name: str, ours: float, theirs: float, *, less_is_better: bool = False)
         "rillway": ours,
         "redis": theirs,
         "ratio": {"median": ours / theirs},
+        "valkey": valkey,
+        "valkey_ratio": {"median": ours / valkey} if valkey else None,
         "pairs": {"rillway": figures, "redis": figures[:1]},
     }
 
@@ -43,15 +52,19 @@ def test_whoever_is_ahead_is_bold() -> None:
             [
                 run(
                     case("xadd/small-p1-c1", 80, 100),
-                    case("ping/p64-c50", 103, 100),
+                    case("ping/p64-c50", 103, 100, 206),
                     case("memory/small-entry", 10, 20, less_is_better=True),
                 )
             ]
         )
     )
-    assert "| XADD, one client; requests/s | 80.0 | **100** | 0.80 |" in found
-    assert "| PING, 50 clients, pipelines of 64; requests/s | 103 | 100 | 1.03 |" in found
-    assert "| memory for a small entry; ms (less is better) | **10.0** | 20.0 | 0.50 |" in found
+    assert "| XADD, one client; requests/s | 80.0 | **100** | 0.80 |  |  |" in found
+    assert (
+        "| PING, 50 clients, pipelines of 64; requests/s | 103 | 100 | 1.03 | 206 | 0.50 |" in found
+    )
+    assert (
+        "| memory for a small entry; ms (less is better) | **10.0** | 20.0 | 0.50 |  |  |" in found
+    )
 
 
 def test_a_family_counts_where_less_is_better_the_other_way_round() -> None:
@@ -67,6 +80,30 @@ def test_a_family_counts_where_less_is_better_the_other_way_round() -> None:
 def test_rows_of_a_later_run_replace_earlier_ones() -> None:
     first = run(case("get/p64-c50", 80, 100), case("set/p64-c50", 100, 100))
     found = list(tables([first, run(case("get/p64-c50", 100, 100), begun="2026-01-03 04:05 UTC")]))
-    assert "| GET, 50 clients, pipelines of 64; requests/s | 100 | 100 | 1.00 |" in found
-    assert "| SET, 50 clients, pipelines of 64; requests/s | 100 | 100 | 1.00 |" in found
+    assert "| GET, 50 clients, pipelines of 64; requests/s | 100 | 100 | 1.00 |  |  |" in found
+    assert "| SET, 50 clients, pipelines of 64; requests/s | 100 | 100 | 1.00 |  |  |" in found
     assert any("2026-01-02 03:04 UTC; some rows again, 2026-01-03 04:05 UTC;" in x for x in found)
+
+
+def busy(shares: tuple[float, float, float]) -> dict[str, Any]:
+    servers = ("rillway", "redis", "valkey")
+    return {
+        server: [{"value": 1, "server_busy": share, "lines": []}]
+        for server, share in zip(servers, shares, strict=True)
+    }
+
+
+def test_a_program_has_a_row_and_its_rate_counts_where_the_cores_are_busy() -> None:
+    cases = [
+        case("programs/rq-work", 90, 100, 120) | {"pairs": busy((0.9, 0.8, 0.1))},
+        case("programs/rq-work-p99", 3, 2, 4),
+        case("programs/rq-work-cpu", 30, 15, 20),
+        case("programs/rq-send", 90, 100, 120) | {"pairs": busy((0.9, 0.7, 0.1))},
+        case("programs/rq-send-p99", 3, 2, 4),
+        case("programs/rq-send-cpu", 30, 15, 20),
+    ]
+    found = list(tables([run(*cases)]))
+    figures = "3, 2, 4 | 30.0, 15.0, 20.0 | 2.00 | 1.50 |"
+    assert f"| rq-work | 90.0, 100, 120 | 0.90, 0.80, 0.10 | 0.90 | {figures}" in found
+    assert f"| rq-send | 90.0, 100, 120 | 0.90, 0.70, 0.10 |  | {figures}" in found
+    assert "| programs/rq-send | requests/s | 90.0 | 100 | 0.90 | 120 | 0.75 |" in found

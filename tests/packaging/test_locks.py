@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -17,7 +18,9 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 SERVER, CI = "docker/requirements.txt", ".ci/requirements.txt"
 BUILD, DATA_SET = "docker/build-requirements.txt", ".ci/data-set.txt"
 OLDEST_SPARK, CONNECT = ".ci/oldest-spark.txt", ".ci/connect.txt"
-FILES = [SERVER, CI, BUILD, DATA_SET, OLDEST_SPARK, CONNECT]
+PROGRAMS, ARQ = ".ci/bench-programs.txt", ".ci/bench-arq.txt"
+FILES = [SERVER, CI, BUILD, DATA_SET, OLDEST_SPARK, CONNECT, PROGRAMS, ARQ]
+NODE = "benchmarks/cases/programs/node"
 EXTRAS = PROJECT["project"]["optional-dependencies"]
 GROUPS = {
     name: [words for words in group if isinstance(words, str)]  # others include a group
@@ -86,9 +89,21 @@ def test_what_is_asked_for_is_locked_within_its_bounds(
 
 def test_the_lock_files_agree() -> None:
     ci = locked(CI)
-    for path in (SERVER, BUILD, CONNECT):
+    for path in (SERVER, BUILD, CONNECT, PROGRAMS):
         for name, versions in locked(path).items():
             assert versions == ci.get(name, versions), f"{path} and {CI}: {name}. Run: make lock"
+
+
+def test_programs_in_javascript_are_pinned_by_hash_and_without_a_registry() -> None:
+    asked = json.loads((ROOT / NODE / "package.json").read_text())["dependencies"]
+    packages = json.loads((ROOT / NODE / "package-lock.json").read_text())["packages"]
+    root = packages.pop("")
+    assert root["dependencies"] == asked
+    for name, version in asked.items():
+        assert packages[f"node_modules/{name}"]["version"] == version
+    for name, package in packages.items():
+        assert package["integrity"].startswith("sha512-"), name
+        assert "resolved" not in package, name
 
 
 def test_the_data_set_is_the_one_that_is_asked_for() -> None:
