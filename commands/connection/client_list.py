@@ -143,20 +143,12 @@ class _Viewer:
         watched, library = client.feature_if_used(WatchedKeys), client.feature_if_used(Library)
         return (
             _flags(client, state, watched, in_transaction=transaction is not None),
-            self._subscriptions(client) if client.subscriptions else (0, 0, 0),
+            self._pubsub.counts_of(client) if client.subscriptions else (0, 0, 0),
             -1 if transaction is None else len(transaction.requests),
             0 if watched is None else len(watched.expired),
             -1 if state is None else state.redirect_id,
             b"" if library is None else library.name,
             b"" if library is None else library.version,
-        )
-
-    def _subscriptions(self, client: Client) -> tuple[int, int, int]:
-        pubsub = self._pubsub
-        return (
-            pubsub.channels.count_of(client),
-            pubsub.patterns.count_of(client),
-            pubsub.shard_channels.count_of(client),
         )
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+import cython
+
 from commands.cluster.mode import ClusterMode
 from commands.core.client import Client
 from commands.core.gates import GATE_SILENT
@@ -145,9 +147,7 @@ def publish(client: Client, argv: Request) -> bytes:
     if instance.is_cluster or instance.propagation.feeds_stream:
         _tell_others(client, argv, is_sharded=False)
     message = argv.word(2)
-    receivers = instance.publish(argv.word(1), message)
-    argv.mark_quick(receivers * (len(message) + _RECEIVER_BYTES))
-    return replies.integer(receivers)
+    return _delivered(argv, message, instance.publish(argv.word(1), message))
 
 
 @command(
@@ -159,8 +159,12 @@ def publish(client: Client, argv: Request) -> bytes:
 def spublish(client: Client, argv: Request) -> bytes:
     """Integer: the number of clients that received the message. Source: Redis 7.2."""
     _tell_others(client, argv, is_sharded=True)
+    pubsub = client.instance.feature(PubSub)
     message = argv.word(2)
-    receivers = client.instance.feature(PubSub).publish_to_shard(argv.word(1), message)
+    return _delivered(argv, message, pubsub.publish_to_shard(argv.word(1), message))
+
+
+def _delivered(argv: Request, message: bytes, receivers: cython.Py_ssize_t) -> bytes:
     argv.mark_quick(receivers * (len(message) + _RECEIVER_BYTES))
     return replies.integer(receivers)
 

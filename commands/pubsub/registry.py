@@ -190,6 +190,11 @@ class PubSub:
         subscribers = self.shard_channels.by_name.get(channel)
         return _deliver(subscribers, (b"smessage", channel, message)) if subscribers else 0
 
+    def counts_of(self, client: Subscriber) -> tuple[int, int, int]:
+        """How many channels, patterns and shard channels a client has subscribed to."""
+        channels, patterns = self.channels.count_of(client), self.patterns.count_of(client)
+        return channels, patterns, self.shard_channels.count_of(client)
+
     def memory_bytes(self) -> int:
         """The memory of the tables, beside that of the clients' own names."""
         names = sum(map(len, (self.channels, self.patterns, self.shard_channels)))

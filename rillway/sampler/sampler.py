@@ -108,7 +108,6 @@ class Sampler:
         self._has_begun = False
         # Whether the server has XINFO POLICY for this user; None until one was asked about.
         self._has_policies: bool | None = None
-        self._is_probing = False
         self._queue: deque[Asked] = deque()
         self._visits: list[Visit] = []
         self._sent: list[Asked] | None = None
@@ -188,7 +187,7 @@ class Sampler:
         self._queue.clear()
         self._visits.clear()
         self._sent = None
-        self._has_policies, self._is_probing = None, False
+        self._has_policies = None
         for one in self._tracked.values():
             one.is_underway = False
         self.budget.reset()
@@ -299,9 +298,9 @@ class Sampler:
     def _visit(self, one: Tracked, now_s: float) -> None:
         wants_memory = self._memory and now_s >= one.memory_s + MEMORY_EVERY_S
         is_opened = self._every_consumer or one.name in self._opened
-        # Until the server has answered one request about policies, no other is sent.
-        asks_policy = self._has_policies or (self._has_policies is None and not self._is_probing)
-        self._is_probing = self._is_probing or asks_policy
+        asks_policy = self._has_policies
+        if asks_policy is None:  # until the server has answered one request, no other is sent
+            asks_policy = not any(visit.wishes.policy for visit in self._visits)
         wishes = Wishes(is_opened, wants_memory, asks_policy, one.is_large)
         one.visited_s = now_s
         one.round = self._round
@@ -319,8 +318,6 @@ class Sampler:
             found = visit.finds_policies
             if found is not None:
                 self._has_policies = found
-            elif visit.wishes.policy and not visit.is_waiting:
-                self._is_probing = False
         for visit in self._visits:
             visit.note_time(self.time_ms)
             if not visit.is_waiting and not visit.error:

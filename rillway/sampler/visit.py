@@ -102,9 +102,10 @@ class Visit:
         has_group_policies = bool((self._policy() or {}).get("groups-with-policy"))
         for info in self._groups or ():
             name = info[b"name"]
-            if "pending" not in self._of_groups.get(name, {}):
+            found = self._of_groups.setdefault(name, {})
+            if "pending" not in found:
                 asked += self._ask_about(name, info[b"pending"], info[b"consumers"])
-            if has_group_policies and "policy" not in self._of_groups.get(name, {}):
+            if has_group_policies and "policy" not in found:
                 asked.append(self._ask_policy(name))
         return asked
 
@@ -182,15 +183,7 @@ class Visit:
         groups = None
         if listed is not None:
             groups = tuple(
-                group_figures(
-                    group,
-                    self._of_groups.get(group[b"name"], {}).get("pending"),
-                    self._of_groups.get(group[b"name"], {}).get("consumers"),
-                    self._of_groups.get(group[b"name"], {}).get("policy"),
-                    known.get(group[b"name"]),
-                    interval,
-                    dead_after_ms,
-                )
+                self._group_figures(group, known.get(group[b"name"]), interval, dead_after_ms)
                 for group in listed
             )
         first, last = info.get(b"first-entry"), info.get(b"last-generated-id")
@@ -211,6 +204,17 @@ class Visit:
             **of_the_worst(groups),
             groups=groups,
         )
+
+    def _group_figures(
+        self,
+        group: dict[bytes, Reply],
+        before: GroupFigures | None,
+        interval: Interval,
+        dead_after_ms: int,
+    ) -> GroupFigures:
+        found = self._of_groups.get(group[b"name"], {})
+        pending, consumers, policy = map(found.get, ("pending", "consumers", "policy"))
+        return group_figures(group, pending, consumers, policy, before, interval, dead_after_ms)
 
     def _in_per_s(self, added: int | None, length: int, interval: Interval) -> float | None:
         before = self._before

@@ -32,7 +32,7 @@ NEWEST_VERSION = 15
 VALKEY_VERSION = 80
 
 _BYTES = 9
-_PATTERN = re.compile(rb"([A-Z]+)([0-9]+)")
+_PATTERN = rb"([A-Z]+)([0-9]+)"
 _REDIS, _VALKEY = b"REDIS", b"VALKEY"
 
 
@@ -53,7 +53,7 @@ def is_known(version: int) -> bool:
 def begins_snapshot(buffer: Buffer) -> bool:
     """Return True if a file begins as a snapshot does, whoever wrote it."""
     begin = buffer[:_BYTES]
-    return begin.startswith((_REDIS, _VALKEY)) or _PATTERN.fullmatch(begin) is not None
+    return begin.startswith((_REDIS, _VALKEY)) or re.fullmatch(_PATTERN, begin) is not None
 
 
 def read_header(cursor: Cursor) -> int:
@@ -62,7 +62,7 @@ def read_header(cursor: Cursor) -> int:
     begin = cursor.buffer[start : start + _BYTES]
     if not len(_REDIS) <= len(begin) < _BYTES or begins_snapshot(begin):
         begin = cursor.raw(_BYTES)  # or TruncatedSnapshot
-    found = _PATTERN.fullmatch(begin)
+    found = re.fullmatch(_PATTERN, begin)
     if found is None:
         raise CorruptSnapshot(start, f"{begin!r} does not begin a snapshot")
     maker, version = found[1], int(found[2])

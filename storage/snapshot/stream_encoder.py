@@ -634,33 +634,38 @@ def _nodes(stream: Stream, compress: bool) -> Iterator[bytes]:
 def _groups(stream: Stream, stream_type: int, compress: bool, now_ms: int) -> Iterator[bytes]:
     writer = GroupWriter(compress=compress)
     for _, group in sorted(stream.groups.items()):
-        writer.put_head(group, stream_type >= TYPE_COUNTERS)
-        for block in group.pending.blocks_from(MIN_ID) if group.pending.length else ():
-            writer.put_entries(block)
+        for _ in _group_parts(writer, group, stream_type, now_ms):
             if writer.size >= PIECE_BYTES:
                 yield writer.take()
-        owners, nobody = group.consumers, None
-        if stream_type < TYPE_RELEASED and group.nacked_count:  # see the module
-            nobody = owners.get(NOBODY) or Consumer(NOBODY, now_ms)
-            owners = {**owners, NOBODY: nobody}
-        writer.put_length(len(owners))
-        for name in sorted(owners):
-            owner = owners[name]
-            released = group.nacked_count if owner is nobody else 0
-            writer.put_owner(owner, released, stream_type >= TYPE_ACTIVE_TIME)
-            for block in _blocks_of(group, owner, released):
-                writer.put_ids(block, owner, released > 0)
-                if writer.size >= PIECE_BYTES:
-                    yield writer.take()
-            if writer.size >= PIECE_BYTES:
-                yield writer.take()
-        if stream_type >= TYPE_RELEASED:
-            writer.put_length(group.nacked_count)
-            for entry_id in group.nacked_ids():
-                writer.put_id(entry_id)
-                if writer.size >= PIECE_BYTES:
-                    yield writer.take()
     yield writer.take()
+
+
+def _group_parts(
+    writer: GroupWriter, group: Group, stream_type: int, now_ms: int
+) -> Iterator[None]:
+    """Write a group in small parts, in steps of the iterator."""
+    writer.put_head(group, stream_type >= TYPE_COUNTERS)
+    for block in group.pending.blocks_from(MIN_ID) if group.pending.length else ():
+        writer.put_entries(block)
+        yield
+    owners, nobody = group.consumers, None
+    if stream_type < TYPE_RELEASED and group.nacked_count:  # see the module
+        nobody = owners.get(NOBODY) or Consumer(NOBODY, now_ms)
+        owners = {**owners, NOBODY: nobody}
+    writer.put_length(len(owners))
+    for name in sorted(owners):
+        owner = owners[name]
+        released = group.nacked_count if owner is nobody else 0
+        writer.put_owner(owner, released, stream_type >= TYPE_ACTIVE_TIME)
+        yield
+        for block in _blocks_of(group, owner, released):
+            writer.put_ids(block, owner, released > 0)
+            yield
+    if stream_type >= TYPE_RELEASED:
+        writer.put_length(group.nacked_count)
+        for entry_id in group.nacked_ids():
+            writer.put_id(entry_id)
+            yield
 
 
 def _blocks_of(group: Group, owner: Consumer, released: int) -> Iterable[Block]:

@@ -39,16 +39,16 @@ def expire_consumers(
     next_ms = now_ms + idle_ms
     is_any = False  # one is removed in each turn, however long it takes
     for name, consumer in list(group.consumers.items()):
-        gone_ms = consumer.seen_ms + idle_ms
-        stays = gone_ms > now_ms or name in waiting or not name
-        if not stays:
-            if is_any and turn.is_over():
-                next_ms = 0
-                break
-            gone_ms = _busy_until_ms(policy, consumer, now_ms)
-            stays = gone_ms > now_ms
-        if stays:
-            next_ms = min(next_ms, max(gone_ms, now_ms + INTERVAL_MS))
+        if is_any and turn.is_over():
+            next_ms = 0
+            break
+        stays_ms = consumer.seen_ms + idle_ms
+        if name in waiting or not name:
+            stays_ms = max(stays_ms, now_ms + INTERVAL_MS)
+        if stays_ms <= now_ms:
+            stays_ms = _busy_until_ms(policy, consumer, now_ms)
+        if stays_ms > now_ms:
+            next_ms = min(next_ms, max(stays_ms, now_ms + INTERVAL_MS))
         elif not consumer.pending_count or policy.options.ack_wait_ms:
             is_any = True
             release_pending(turn.client, key, stream, group, consumer)

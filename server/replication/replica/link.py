@@ -94,8 +94,7 @@ class Link:
     def _begin_again(self) -> None:
         """Reset the state of a connection."""
         self._handshake: Handshake | None = None
-        self._knows_offsets = True  # SYNC was not needed
-        self._full_sync = (NO_ID, 0)  # where the stream goes on after the snapshot
+        self._full_sync: FullSync | None = None  # the primary's answer; None: it resumes
         self._reception: Reception | None = None
         self._steps: Generator[None] | None = None  # of the installation
         self._early = b""  # of the stream, while the snapshot is installed
@@ -272,6 +271,11 @@ class Link:
         """True if the answer to PSYNC is what the handshake waits for."""
         return self._handshake is not None and self._handshake.has_asked_to_sync
 
+    @property
+    def _knows_offsets(self) -> bool:
+        """True if the primary reports offsets: SYNC was not needed."""
+        return self._full_sync is None or self._full_sync.knows_offsets
+
     # -- going on ------------------------------------------------------------------------------
 
     def _resume(self, replication_id: str) -> None:
@@ -291,12 +295,11 @@ class Link:
     # -- the snapshot --------------------------------------------------------------------------
 
     def _begin_full_sync(self, found: FullSync) -> None:
-        self._knows_offsets = found.knows_offsets
-        if self._knows_offsets:
+        self._full_sync = found
+        if found.knows_offsets:
             self._log("notice", f"Full resync from master: {found.replication_id}:{found.offset}")
         if self.can_resume:
             self._log("notice", "Discarding previously cached master state.")
-        self._full_sync = found.replication_id, found.offset
         path = "" if self._loads_diskless() else f"temp-link-{os.getpid()}.rdb"
         self._reception = Reception(self._files, path)
         facts = self._facts
@@ -397,7 +400,8 @@ class Link:
     def _adopt(self, stream_db: int) -> None:
         """Adopt the primary's replication history."""
         state = self._state
-        state.replication_id, state.offset = self._full_sync
+        assert self._full_sync is not None
+        state.replication_id, state.offset = self._full_sync.replication_id, self._full_sync.offset
         state.second_id, state.second_offset = NO_ID, UNKNOWN
         state.local_deadlines.clear()
         self._feed.begin_backlog()
