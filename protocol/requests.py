@@ -247,7 +247,7 @@ class RequestReader:
         if not self._count:
             data = self._data
             if data[start] in _EMPTY_STARTS and self.limits.max_inline_bytes > _FEW_BLANKS:
-                empty = _EMPTY_REQUESTS.match(data, start)
+                empty = re.compile(_EMPTY_REQUESTS).match(data, start)
                 if empty is not None:
                     self._position = empty.end()
                     return None
@@ -423,14 +423,15 @@ class RequestReader:
 
 # -- numbers and words -------------------------------------------------------------------------
 
-_INTEGER = re.compile(rb"0|-?[1-9][0-9]{0,18}")
+# What is not a request of words in bulk strings is rare: patterns are compiled when first used.
+_INTEGER = rb"0|-?[1-9][0-9]{0,18}"
 
 
 def _parse_integer(text: bytes) -> int | None:
     """A signed 64-bit integer in its shortest form, as Redis takes lengths; None otherwise."""
     if len(text) < 19 and text.isdigit() and (text[0] != 48 or len(text) == 1):
         return int(text)  # nearly always
-    if not _INTEGER.fullmatch(text):
+    if not re.fullmatch(_INTEGER, text):
         return None
     value = int(text)
     return value if -(2**63) <= value < 2**63 else None
@@ -441,23 +442,18 @@ _BLANKS = b" \t\n\v\f\r"
 # they cost no memory, and only the time to search them.
 _FEW_BLANKS: cython.Py_ssize_t = 64
 _EMPTY_STARTS = _BLANKS + b"*"
-_EMPTY_REQUESTS = re.compile(
-    rb"(?:[ \t\v\f\r]{0,%d}+\n|\*(?:0|-[1-9][0-9]{0,17})\r[\s\S])++" % _FEW_BLANKS
-)
+_EMPTY_REQUESTS = rb"(?:[ \t\v\f\r]{0,%d}+\n|\*(?:0|-[1-9][0-9]{0,17})\r[\s\S])++" % _FEW_BLANKS
 # Characters that make a line more than words separated by blanks.
-_QUOTES_AND_RARE_BLANKS = re.compile(rb"[\"'\v\f]")
-_WORD = re.compile(
-    rb"""
+_QUOTES_AND_RARE_BLANKS = rb"[\"'\v\f]"
+_WORD = rb"""(?sx)
     ([^ \t\n\r"']*)  # bare text: VT and FF, blanks elsewhere, do not end it
     (?:
         "([^"\\]*(?:\\.[^"\\]*)*)"  # a backslash escapes any byte
       | '([^'\\]*(?:\\(?:'|(?!'))[^'\\]*)*)'  # a backslash escapes only the quote
     )?
     (?:[ \t\n\v\f\r]+|\Z)  # nothing may touch a closing quote
-    """,
-    re.DOTALL | re.VERBOSE,
-)
-_ESCAPE = re.compile(rb"\\(x[0-9a-fA-F]{2}|.)", re.DOTALL)
+"""
+_ESCAPE = rb"(?s)\\(x[0-9a-fA-F]{2}|.)"
 _CONTROLS = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"b": b"\b", b"a": b"\a"}
 
 
@@ -468,17 +464,18 @@ def split_inline(line: bytes) -> list[bytes] | None:
     \\r, \\t, \\b and \\a are control bytes and any other escaped byte is itself; between single
     quotes only \\' is an escape. Source: redis-server 7.0.15.
     """
-    if _QUOTES_AND_RARE_BLANKS.search(line) is None:
+    if re.search(_QUOTES_AND_RARE_BLANKS, line) is None:
         return [*line.split()]  # a copy: split() makes room for many words
     line = line.lstrip(_BLANKS)
     words = []
     position = 0
+    next_word = re.compile(_WORD).match
     while position < len(line):
-        word = _WORD.match(line, position)
+        word = next_word(line, position)
         if word is None:
             return None
         bare, double, single = word.groups(default=b"")
-        words.append(bare + _ESCAPE.sub(_unescape, double) + single.replace(rb"\'", b"'"))
+        words.append(bare + re.sub(_ESCAPE, _unescape, double) + single.replace(rb"\'", b"'"))
         position = word.end()
     return words
 

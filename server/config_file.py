@@ -47,9 +47,8 @@ DEFAULTS_VARIABLE = "RILLWAY_DEFAULTS"
 OTHER_VARIABLES = ("RILLWAY_URL", "RILLWAY_VERSION", "RILLWAY_SEED", "RILLWAY_COMPAT_EXAMPLES")
 # Kubernetes and Docker's links describe a service called `rillway` to every container beside it:
 # RILLWAY_SERVICE_HOST=10.0.0.7, RILLWAY_PORT=tcp://10.0.0.7:6379, RILLWAY_PORT_6379_TCP_ADDR=...
-SERVICE_VARIABLE = re.compile(
-    r"RILLWAY_(SERVICE_(HOST|PORT).*|PORT=(tcp|udp)://.*|PORT_\d+_(TCP|UDP).*|NAME=.*|ENV_.*)",
-    re.DOTALL,
+SERVICE_VARIABLE = (
+    r"(?s)RILLWAY_(SERVICE_(HOST|PORT).*|PORT=(tcp|udp)://.*|PORT_\d+_(TCP|UDP).*|NAME=.*|ENV_.*)"
 )
 
 
@@ -208,7 +207,7 @@ def environment_lines(environment: Mapping[str, str]) -> Iterator[Line]:
     """The directives of RILLWAY_<DIRECTIVE> variables, in the order of their names."""
     for variable, value in sorted(environment.items()):
         text = f"{variable}={value}"
-        if not variable.startswith(VARIABLE_PREFIX) or SERVICE_VARIABLE.fullmatch(text):
+        if not variable.startswith(VARIABLE_PREFIX) or re.fullmatch(SERVICE_VARIABLE, text):
             continue
         if variable in (DEFAULTS_VARIABLE, *OTHER_VARIABLES):
             continue

@@ -13,9 +13,7 @@ directive of Redis is an alias, one of a feature that only Valkey has is inert.
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Iterator
 from typing import Any
 
 from commands.acl.rules import RuleError, joined
@@ -50,7 +48,7 @@ from commands.config.directive_kinds import (
     Text,
     Words,
 )
-from protocol.records import frozen_record
+from protocol.records import entity
 from storage.redis_format.encoding_limits import EncodingLimits
 
 # No directives with a value: one declares a user, one gives a command another name.
@@ -74,28 +72,37 @@ def directive(
     inert: bool = False,
     hidden: bool = False,
 ) -> Any:
-    """A directive as a dataclass field; `default` as a file would give it.
+    """A directive as an attribute of Configuration; `default` as a file would give it.
 
     `immutable`: can be set only at start. `protected`: CONFIG SET needs enable-protected-configs.
     `sensitive`: the slow log does not show the value. `alias`: an older name that Redis still
     accepts. `inert`: any value is kept and shown, and has no effect. `hidden`: CONFIG GET shows it
     by its whole name only.
     """
-    words = default.split() if kind.takes_several_words else [default]
-    metadata = {
-        "kind": kind,
-        "immutable": immutable,
-        "protected": protected,
-        "sensitive": sensitive,
-        "alias": alias,
-        "inert": inert,
-        "hidden": hidden,
-    }
-    return dataclasses.field(default_factory=lambda: kind.parse(words), metadata=metadata)
+    value = kind.parse(default.split() if kind.takes_several_words else [default])
+    return Directive(kind, value, immutable, protected, sensitive, inert, hidden, alias)
 
 
-# The compiled methods of a dataclass of 170 fields would take 5 ms of a start.
-@dataclass(init=False, eq=False, repr=False)
+@entity
+class Directive:
+    """A directive's kind, default and flags; its class gives it the name."""
+
+    kind: Kind
+    default: Any
+    immutable: bool
+    protected: bool
+    sensitive: bool
+    inert: bool
+    hidden: bool
+    alias: str
+    name: str = ""  # with hyphens, as in a file
+    attribute: str = ""  # of Configuration
+
+    def __set_name__(self, _: type, attribute: str) -> None:
+        self.name, self.attribute = attribute.replace("_", "-"), attribute
+
+
+# No dataclass: that would take 3 ms of a start.
 class Configuration(EncodingLimits):
     """The values in force, one attribute per directive.
 
@@ -106,7 +113,7 @@ class Configuration(EncodingLimits):
     # network
     port: int = directive(Integer(0, 65535), "6379")
     tls_port: int = directive(Integer(0, 65535), "0")
-    bind: list[str] = directive(Words(), "127.0.0.1 -::1")  # noqa: RUF009  (a field, not a list)
+    bind: list[str] = directive(Words(), "127.0.0.1 -::1")
     unixsocket: str = directive(Text(), "", immutable=True)
     unixsocketperm: str = directive(Octal(), "0", immutable=True)
     unixsocketgroup: str = directive(Text(), "", immutable=True)
@@ -211,7 +218,7 @@ class Configuration(EncodingLimits):
     # limits
     proto_max_bulk_len: int = directive(Memory(1024**2, INT64_MAX), "512mb")
     client_query_buffer_limit: int = directive(Memory(1024**2, INT64_MAX), "1gb")
-    client_output_buffer_limit: OutputLimits = directive(  # noqa: RUF009
+    client_output_buffer_limit: OutputLimits = directive(
         OutputLimitTable(), "normal 0 0 0 replica 256mb 64mb 60 pubsub 32mb 8mb 60"
     )
     busy_reply_threshold: int = directive(Integer(0, INT64_MAX), "5000", alias="lua-time-limit")
@@ -335,19 +342,17 @@ class Configuration(EncodingLimits):
     slowlog_entry_max_string_len: int = directive(Integer(1, INT64_MAX), "128")
     latency_monitor_threshold: int = directive(Integer(0, INT64_MAX), "0")
     latency_tracking: bool = directive(Boolean(), "yes")
-    latency_tracking_info_percentiles: list[float] = directive(  # noqa: RUF009
-        Percentiles(), "50 99 99.9"
-    )
+    latency_tracking_info_percentiles: list[float] = directive(Percentiles(), "50 99 99.9")
     tracking_table_max_keys: int = directive(Integer(0, INT64_MAX), "1000000")
     # Rillway's own: the endpoint for Prometheus; port 0: none
     metrics_port: int = directive(Integer(0, 65535), "0")
-    metrics_bind: list[str] = directive(Words(), "127.0.0.1 -::1")  # noqa: RUF009
+    metrics_bind: list[str] = directive(Words(), "127.0.0.1 -::1")
     metrics_user: str = directive(Text(), "")
     metrics_tls: bool = directive(Boolean(), "no")
-    metrics_streams: list[str] = directive(Words(), "*")  # noqa: RUF009
+    metrics_streams: list[str] = directive(Words(), "*")
     metrics_max_streams: int = directive(Integer(0, INT32_MAX), "1000")
     metrics_max_consumers: int = directive(Integer(0, INT32_MAX), "1000")
-    metrics_latency_groups: list[str] = directive(Words(), "")  # noqa: RUF009
+    metrics_latency_groups: list[str] = directive(Words(), "")
 
     # Inert: of Redis's implementation, or of a feature that another directive leaves unused. Any
     # legal value is accepted, kept and shown; the log says that it has no effect.
@@ -380,7 +385,7 @@ class Configuration(EncodingLimits):
     set_proc_title: bool = directive(Boolean(), "yes", inert=True, immutable=True)
     proc_title_template: str = directive(Text(), "{title} {listen-addr} {server-mode}", inert=True)
     oom_score_adj: str = directive(Choice("no", "yes", "relative", "absolute"), "no", inert=True)
-    oom_score_adj_values: list[int] = directive(Scores(), "0 200 800", inert=True)  # noqa: RUF009
+    oom_score_adj_values: list[int] = directive(Scores(), "0 200 800", inert=True)
     disable_thp: bool = directive(Boolean(), "yes", inert=True, immutable=True)
     crash_log_enabled: bool = directive(Boolean(), "yes", inert=True)
     crash_memcheck_enabled: bool = directive(Boolean(), "yes", inert=True)
@@ -468,8 +473,9 @@ class Configuration(EncodingLimits):
     )
 
     def __init__(self) -> None:
-        for name, value in _defaults().items():
-            setattr(self, name, value.copy() if isinstance(value, list | dict) else value)
+        for found in DIRECTIVES.values():
+            value = found.default
+            setattr(self, found.attribute, value.copy() if type(value) in (list, dict) else value)
         self.module_parameters: dict[str, str] = {}
         # The words of each `user` line: a name and rules (server/user_files.py).
         self.users: list[list[str]] = []
@@ -537,45 +543,15 @@ class Configuration(EncodingLimits):
         ]
 
 
-@cache
-def _defaults() -> dict[str, Any]:
-    """The values of all attributes, parsed once."""
-    values = {}
-    for attribute in dataclasses.fields(Configuration):
-        assert attribute.default_factory is not dataclasses.MISSING
-        values[attribute.name] = attribute.default_factory()
-    return values
+def _directives() -> Iterator[tuple[str, Directive]]:
+    for found in vars(Configuration).values():
+        if isinstance(found, Directive):
+            yield found.name, found
+            if found.alias:
+                yield found.alias, found
 
 
-@frozen_record
-class Directive:
-    """A directive's name, kind, default and flags."""
-
-    name: str  # with hyphens, as in a file
-    attribute: str  # of Configuration
-    kind: Kind
-    default: Any
-    immutable: bool
-    protected: bool
-    sensitive: bool
-    inert: bool
-    hidden: bool
-
-
-def _directives() -> dict[str, Directive]:
-    found: dict[str, Directive] = {}
-    for attribute in dataclasses.fields(Configuration):
-        metadata = dict(attribute.metadata)
-        alias = metadata.pop("alias")
-        name = attribute.name.replace("_", "-")
-        default = _defaults()[attribute.name]
-        found[name] = Directive(name, attribute.name, default=default, **metadata)
-        if alias:
-            found[alias] = found[name]
-    return found
-
-
-DIRECTIVES = _directives()  # by every name, aliases too
+DIRECTIVES = dict(_directives())  # by every name, aliases too
 NAMES = [*DIRECTIVES, *absent_features.VALUES]  # what CONFIG GET answers
 HIDDEN = {name for name, found in DIRECTIVES.items() if found.hidden}  # not to patterns
 

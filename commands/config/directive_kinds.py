@@ -211,14 +211,14 @@ class NodeField(Text):
     """
 
     def __init__(self, allowed: str, max_bytes: int, wrong: str, too_long: str) -> None:
-        self._allowed = re.compile(f"{allowed}*")
+        self._allowed = f"{allowed}*"
         self._max_bytes, self._wrong, self._too_long = max_bytes, wrong, too_long
 
     def parse(self, words: list[str]) -> str:
         word = one_word(words)
         if len(word) > self._max_bytes:
             raise ValueError(self._too_long)
-        if not self._allowed.fullmatch(word):
+        if not re.fullmatch(self._allowed, word):
             raise ValueError(self._wrong)
         return word
 

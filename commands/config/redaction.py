@@ -16,7 +16,7 @@ from protocol.requests import Argv
 
 REDACTED = b"(redacted)"
 HIDDEN = "*redacted*"
-_BYTES = re.compile(r"""\bb'(?:[^'\\]|\\.)*'|\bb"(?:[^"\\]|\\.)*\"""", re.DOTALL)
+_BYTES = r"""(?s)\bb'(?:[^'\\]|\\.)*'|\bb"(?:[^"\\]|\\.)*\""""
 _ABOUT_USERS = (b"acl|setuser", b"acl|getuser", b"acl|deluser")
 
 
@@ -60,4 +60,4 @@ def _config_set(argv: Argv) -> Argv:
 
 def without_bytes(message: str) -> str:
     """A message of the server's log without the bytes in it, which are users' data."""
-    return _BYTES.sub(HIDDEN, message)
+    return re.sub(_BYTES, HIDDEN, message)

@@ -10,8 +10,8 @@ HINCRBY and HINCRBYFLOAT: a missing field counts as 0, and its time to live stay
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from fractions import Fraction
 from itertools import chain
+from typing import TYPE_CHECKING
 
 import cython
 
@@ -31,6 +31,9 @@ from storage.redis_format.listpack_elements import plain_integer
 from storage.types.hashes import HashValue
 from storage.types.key_part import KEYS, VALUES
 from storage.types.records import field_of, pair_bulks, value_of
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 
 def read_fields(client: Client, key: bytes, names: Sequence[bytes]) -> HashValue | None:

@@ -29,9 +29,14 @@ from storage.types.value import Value
 
 AnyValue = TypeVar("AnyValue", bound=Value)
 
+# Up to this many digits, a number of seconds is within the bounds.
+_FEW_DIGITS = 9
+
 
 def parse_timeout(text: bytes, now_ms: int) -> int:
     """Seconds, with fractions, as milliseconds; 0 is for ever. Raises ReplyError."""
+    if text.isdigit() and len(text) <= _FEW_DIGITS:
+        return 1000 * int(text)
     try:
         timeout_ms = math.ceil(long_double.parse(text) * 1000)
     except long_double.NotFinite:

@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import cython
@@ -58,6 +57,8 @@ def shortest(value: float) -> bytes:
         return b"nan"
     if value in (float("inf"), float("-inf")):
         return b"inf" if value > 0 else b"-inf"
+    from decimal import Decimal  # not at the start of a server
+
     sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
     assert isinstance(exponent, int)
     text, minus = "".join(map(str, digits)), "-" if sign else ""

@@ -27,7 +27,7 @@ from protocol.errors import ReplyError
 from protocol.records import frozen_record
 from protocol.requests import split_inline
 
-_NAME = re.compile(rb"[A-Za-z0-9_]+")
+_NAME = rb"[A-Za-z0-9_]+"
 
 FLAGS = (b"no-writes", b"allow-oom", b"allow-stale", b"no-cluster", b"allow-cross-slot-keys")
 
@@ -95,7 +95,7 @@ def parse_library(code: bytes) -> LibrarySource:
 
 def check_name(name: bytes) -> None:
     """Raise ReplyError if it is not a valid name of a library or function."""
-    if not _NAME.fullmatch(name):
+    if not re.fullmatch(_NAME, name):
         raise ReplyError(
             b"ERR Library names can only contain letters, numbers, or underscores(_) and must be"
             b" at least one character long"

@@ -23,7 +23,7 @@ from dataclasses import field, replace
 
 from protocol.records import record
 
-_TOKENS = re.compile(r"\[|\]|<|>|\||\.\.\.|[^\s\[\]<>|]+")
+_TOKENS = r"\[|\]|<|>|\||\.\.\.|[^\s\[\]<>|]+"
 _SIGN_NAMES = {"=": "equal", "~": "approximately", "*": "auto-id", "$": "last-id"}
 
 _KEY_NAMES = {
@@ -93,7 +93,7 @@ class _Parser:
     """Recursive descent over the words and brackets of one syntax."""
 
     def __init__(self, syntax: str, types: dict[str, str]) -> None:
-        self.tokens = _TOKENS.findall(syntax)
+        self.tokens = re.findall(_TOKENS, syntax)
         self.position = 0
         self.types = types
 

@@ -7,7 +7,7 @@ propagated as a SET of its result.
 from __future__ import annotations
 
 from dataclasses import field
-from fractions import Fraction
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from commands.core import notifications
 from commands.core.arguments import INT64_MAX, INT64_MIN, Arguments, parse_int
@@ -21,7 +21,13 @@ from protocol.records import record
 from protocol.request import Request
 from storage.types.value import EMBEDDED_STRING_BYTES, StringValue
 
-_GREATEST_FLOAT = Fraction((1 << 64) - 1) * (1 << 16320)  # that a long double holds
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+# An integer, unless a request counts in floating-point numbers.
+_Number: TypeAlias = "Fraction | int"
+
+_GREATEST_FLOAT = ((1 << 64) - 1) << 16320  # that a long double holds
 
 
 @record
@@ -38,13 +44,13 @@ class _Request:
         """True if the request counts in floating-point numbers."""
         return b"BYFLOAT" in self.words
 
-    def number(self, option: bytes, name: bytes, default: Fraction) -> Fraction:
+    def number(self, option: bytes, name: bytes, default: _Number) -> _Number:
         """The number of an option. Raises ReplyError, in which it is called `name`."""
         text = self.words.get(option)
         if text is None:
             return default
         if not self.is_float:
-            return Fraction(parse_int(text, errors.increx_integer(name)))
+            return parse_int(text, errors.increx_integer(name))
         try:
             return long_double.parse(text)
         except (long_double.NotFinite, ValueError):
@@ -64,10 +70,10 @@ def increx(client: Client, argv: Request) -> bytes:
     old = _current(value, request)
     total = old + increment
     if request.is_float and least <= total <= greatest:
-        total = long_double.nearest(total)
+        total = long_double.nearest(cast("Fraction", total))
     if not least <= total <= greatest:
         if not request.saturates:
-            return _reply(client, request, old, Fraction(0))
+            return _reply(client, request, old, 0)
         total = min(max(total, least), greatest)
     _store(client, key, value, total, request)
     _set_lifetime(client, key, request, deadline_ms)
@@ -95,25 +101,23 @@ def _parse(arguments: Arguments) -> _Request:
     return request
 
 
-def _numbers(request: _Request) -> tuple[Fraction, Fraction, Fraction]:
+def _numbers(request: _Request) -> tuple[_Number, _Number, _Number]:
     """The increment and the bounds."""
     by = b"BYFLOAT" if request.is_float else b"BYINT"
-    least, greatest = Fraction(INT64_MIN), Fraction(INT64_MAX)
-    if request.is_float:
-        least, greatest = -_GREATEST_FLOAT, _GREATEST_FLOAT
-    increment = request.number(by, b"Increment", Fraction(1))
-    least = request.number(b"LBOUND", b"LBOUND", least)
-    greatest = request.number(b"UBOUND", b"UBOUND", greatest)
+    bounds = (-_GREATEST_FLOAT, _GREATEST_FLOAT) if request.is_float else (INT64_MIN, INT64_MAX)
+    increment = request.number(by, b"Increment", 1)
+    least = request.number(b"LBOUND", b"LBOUND", bounds[0])
+    greatest = request.number(b"UBOUND", b"UBOUND", bounds[1])
     if least > greatest:
         raise ReplyError(errors.INCREX_BOUNDS)
     return increment, least, greatest
 
 
-def _current(value: StringValue | None, request: _Request) -> Fraction:
+def _current(value: StringValue | None, request: _Request) -> _Number:
     if value is None:
-        return Fraction(0)
+        return 0
     if not request.is_float:
-        return Fraction(parse_int(value.to_bytes()))
+        return parse_int(value.to_bytes())
     try:
         return long_double.parse(value.to_bytes())
     except (long_double.NotFinite, ValueError):
@@ -121,7 +125,7 @@ def _current(value: StringValue | None, request: _Request) -> Fraction:
 
 
 def _store(
-    client: Client, key: bytes, value: StringValue | None, total: Fraction, request: _Request
+    client: Client, key: bytes, value: StringValue | None, total: _Number, request: _Request
 ) -> None:
     data = long_double.format_number(total)
     encoding, event = None, b"incrby"
@@ -153,7 +157,7 @@ def _set_lifetime(client: Client, key: bytes, request: _Request, deadline_ms: in
     client.propagate(b"SET", key, value.to_bytes(), *lifetime)
 
 
-def _reply(client: Client, request: _Request, total: Fraction, change: Fraction) -> bytes:
+def _reply(client: Client, request: _Request, total: _Number, change: _Number) -> bytes:
     if not request.is_float:
         return replies.array([replies.integer(int(total)), replies.integer(int(change))])
     texts = [long_double.format_number(total), long_double.format_number(change)]

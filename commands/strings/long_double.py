@@ -11,8 +11,10 @@ Source: Redis 7.2 on x86-64 with glibc.
 from __future__ import annotations
 
 import re
-from decimal import Decimal
-from fractions import Fraction
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fractions import Fraction  # not at the start of a server
 
 # Redis copies the text into a buffer of 5 KiB before it reads it.
 MAX_TEXT_BYTES = 5 * 1024 - 1
@@ -25,15 +27,13 @@ DECIMALS = 17
 DECIMAL_EXPONENT_BOUND = MAX_TEXT_BYTES + 5_000
 BINARY_EXPONENT_BOUND = 4 * MAX_TEXT_BYTES + 20_000
 
-_DECIMAL = re.compile(
-    rb"(?P<sign>[+-]?)(?=\.?\d)(?P<digits>\d*\.?\d*)(?:e(?P<exponent>[+-]?\d+))?", re.IGNORECASE
+# Compiled when first used.
+_DECIMAL = rb"(?i)(?P<sign>[+-]?)(?=\.?\d)(?P<digits>\d*\.?\d*)(?:e(?P<exponent>[+-]?\d+))?"
+_HEXADECIMAL = (
+    rb"(?i)(?P<sign>[+-]?)0x(?=\.?[\da-f])(?P<whole>[\da-f]*)\.?(?P<part>[\da-f]*)"
+    rb"(?:p(?P<exponent>[+-]?\d+))?"
 )
-_HEXADECIMAL = re.compile(
-    rb"(?P<sign>[+-]?)0x(?=\.?[\da-f])(?P<whole>[\da-f]*)\.?(?P<part>[\da-f]*)"
-    rb"(?:p(?P<exponent>[+-]?\d+))?",
-    re.IGNORECASE,
-)
-_INFINITE = re.compile(rb"[+-]?inf(inity)?", re.IGNORECASE)
+_INFINITE = rb"(?i)[+-]?inf(inity)?"
 
 
 class NotFinite(ArithmeticError):
@@ -48,7 +48,7 @@ def parse(text: bytes) -> Fraction:
     """
     if len(text) > MAX_TEXT_BYTES:
         raise ValueError("the text is too long")
-    if _INFINITE.fullmatch(text):
+    if re.fullmatch(_INFINITE, text):
         raise NotFinite
     exact = _parse_exactly(text)
     try:
@@ -61,10 +61,13 @@ def parse(text: bytes) -> Fraction:
 
 
 def _parse_exactly(text: bytes) -> Fraction:
-    if match := _DECIMAL.fullmatch(text):
+    from decimal import Decimal
+    from fractions import Fraction
+
+    if match := re.fullmatch(_DECIMAL, text):
         digits = Fraction(Decimal(match["digits"].decode()))
         number = digits * Fraction(10) ** _exponent(match, DECIMAL_EXPONENT_BOUND)
-    elif match := _HEXADECIMAL.fullmatch(text):
+    elif match := re.fullmatch(_HEXADECIMAL, text):
         exponent = _exponent(match, BINARY_EXPONENT_BOUND) - 4 * len(match["part"])
         number = _shift(Fraction(int(match["whole"] + match["part"], 16)), exponent)
     else:
@@ -90,7 +93,7 @@ def nearest(number: Fraction) -> Fraction:
     if not number:
         return number
     unit_exponent = max(_magnitude(number) - SIGNIFICANT_BITS + 1, LEAST_EXPONENT)
-    rounded = _shift(Fraction(round(_shift(number, -unit_exponent))), unit_exponent)
+    rounded = _shift(type(number)(round(_shift(number, -unit_exponent))), unit_exponent)
     if rounded and _magnitude(rounded) >= GREATEST_EXPONENT:
         raise NotFinite
     return rounded
@@ -105,12 +108,14 @@ def _magnitude(number: Fraction) -> int:
 def _shift(number: Fraction, bits: int) -> Fraction:
     """`number` times two to the power of `bits`."""
     if bits >= 0:
-        return Fraction(number.numerator << bits, number.denominator)
-    return Fraction(number.numerator, number.denominator << -bits)
+        return type(number)(number.numerator << bits, number.denominator)
+    return type(number)(number.numerator, number.denominator << -bits)
 
 
-def format_number(number: Fraction) -> bytes:
+def format_number(number: Fraction | int) -> bytes:
     """The number with up to 17 decimals, without the zeros at their end."""
+    from decimal import Decimal
+
     scaled: int = round(number * 10**DECIMALS)
     whole, decimals = divmod(abs(scaled), 10**DECIMALS)
     # Not str(whole), which Python refuses for more than 4,300 digits.

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import field
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import cython
@@ -56,6 +55,8 @@ if not cython.compiled:
     from commands.core.client import opened, written
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from commands.core.instance import Instance
     from storage.keyspace.database import Database
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import ssl
 import warnings
 from collections.abc import Mapping, Sequence
-from ipaddress import ip_address
 from typing import Any, TypeVar
 
 from commands.config.configuration import Configuration
@@ -57,6 +56,8 @@ def check_names(certificate: Mapping[str, Any], expected: Sequence[str]) -> None
 
 
 def _has(wanted: str, names: Sequence[str], addresses: Sequence[str]) -> bool:
+    from ipaddress import ip_address  # not at a start without TLS
+
     try:
         address = ip_address(wanted)
     except ValueError:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import ssl
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 
 from commands.config.configuration import Configuration
 from commands.core.host import Certificate
@@ -43,6 +42,8 @@ def decode(der: bytes, owner: str) -> Certificate:
     validity = _content(body, place)
     end = _after(validity, 0)
     text = _content(validity, end).decode("ascii")
+    from datetime import UTC, datetime  # not at a start without TLS
+
     form = "%y%m%d%H%M%SZ" if validity[end] == _UTC_TIME else "%Y%m%d%H%M%SZ"
     ends_s = int(datetime.strptime(text, form).replace(tzinfo=UTC).timestamp())
     return Certificate(owner, serial.lstrip(b"\0").hex().upper() or "0", ends_s)

@@ -62,9 +62,9 @@ PLAIN_TEXT_BYTES = 22
 _PLAIN_DIGITS: cython.Py_ssize_t = 19
 
 # The syntax of C's strtoull: blanks as in isspace(), one sign, decimal digits.
-_NUMBER = re.compile(rb"[ \t\n\v\f\r]*([+-]?)([0-9]+)")
+_NUMBER = rb"[ \t\n\v\f\r]*([+-]?)([0-9]+)"
 # The texts that Redis's own 64-bit parser, tried first, accepts as negative numbers.
-_PLAIN_NEGATIVE = re.compile(rb"-[1-9][0-9]*")
+_PLAIN_NEGATIVE = rb"-[1-9][0-9]*"
 
 
 def make_id(ms: cython.ulonglong, seq: cython.ulonglong) -> EntryID:
@@ -177,7 +177,7 @@ def parse_partial_id(text: bytes, missing_seq: int = 0) -> tuple[int, int | None
 
 def _parse_number(text: bytes) -> int | None:
     """An unsigned 64-bit number as Redis reads it from one half of an ID, or None."""
-    match = _NUMBER.fullmatch(text)
+    match = re.fullmatch(_NUMBER, text)
     if match is None:
         return None
     sign, digits = match.groups()
@@ -185,7 +185,7 @@ def _parse_number(text: bytes) -> int | None:
     if value > MAX_SEQ:
         return None
     if sign == b"-":
-        if _PLAIN_NEGATIVE.fullmatch(text) and value <= 2**63:
+        if re.fullmatch(_PLAIN_NEGATIVE, text) and value <= 2**63:
             return None
         return -value % 2**64
     return value

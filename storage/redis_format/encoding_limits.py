@@ -6,10 +6,7 @@ a small hash, so every method that may change the encoding takes these limits.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 
-
-@dataclass(eq=False, repr=False)
 class EncodingLimits:
     """The limits in force. CONFIG SET changes them in place."""
 
@@ -23,3 +20,6 @@ class EncodingLimits:
     zset_max_listpack_entries: int = 128
     zset_max_listpack_value: int = 64
     hll_sparse_max_bytes: int = 3000
+
+    def __init__(self, **limits: int) -> None:
+        vars(self).update(limits)

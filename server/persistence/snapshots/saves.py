@@ -24,7 +24,7 @@ from server.persistence.snapshots.snapshot_file import Report, write_snapshot_fi
 
 RETRY_DELAY_S = 5
 # Temporary files, those of replication included (sent to replicas, or received from a primary).
-_TEMPORARY = re.compile(r"temp-(?:repl-|link-)?([0-9]+)(?:-[0-9]+)?\.rdb")
+_TEMPORARY = r"temp-(?:repl-|link-)?([0-9]+)(?:-[0-9]+)?\.rdb"
 
 
 class Snapshots:
@@ -42,7 +42,7 @@ class Snapshots:
         """Remove the temporary files of processes that no longer run."""
         with contextlib.suppress(OSError):
             for name in self._files.names("."):
-                found = _TEMPORARY.fullmatch(name)
+                found = name.startswith("temp-") and re.fullmatch(_TEMPORARY, name)
                 # This process has saved nothing yet, so a file with its own number (1 in a
                 # container) is an older process's, too.
                 if found and (int(found[1]) == os.getpid() or not _is_running(int(found[1]))):

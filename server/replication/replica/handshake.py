@@ -20,8 +20,8 @@ _VALKEY_VERSION = b"9.0.0"  # the oldest whose snapshots have times of hash fiel
 _TEMPORARY_ERRORS = (b"-NOMASTERLINK", b"-LOADING")
 # Accepted answers to PING: authentication comes later.
 _HARMLESS = (b"+", b"-NOAUTH", b"-NOPERM", b"-ERR operation not permitted")
-_FULL = re.compile(rb"\+FULLRESYNC ([0-9a-fA-F]{40}) ([0-9]{1,18})")
-_CONTINUE = re.compile(rb"\+CONTINUE(?: ([0-9a-fA-F]{40}))?")
+_FULL = rb"\+FULLRESYNC ([0-9a-fA-F]{40}) ([0-9]{1,18})"
+_CONTINUE = rb"\+CONTINUE(?: ([0-9a-fA-F]{40}))?"
 
 Answer = Callable[[bytes], None]
 
@@ -148,12 +148,12 @@ class Handshake:
                 "Master is currently unable to PSYNC but should be in the future: " + _decode(line)
             )
         if line.startswith(b"+FULLRESYNC"):
-            found = _FULL.fullmatch(line)
+            found = re.fullmatch(_FULL, line)
             if found is None:
                 raise BadSnapshot(f"Master replied with wrong +FULLRESYNC syntax. It says {line!r}")
             self.outcome = FullSync(found[1].decode().lower(), int(found[2]))
         elif line.startswith(b"+CONTINUE"):
-            resumed = _CONTINUE.fullmatch(line)
+            resumed = re.fullmatch(_CONTINUE, line)
             if resumed is None or not self._can_resume:
                 raise BadSnapshot(
                     f"Unexpected reply to PSYNC from master: {line!r}, a history that this replica"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 
 from commands.config.configuration import DIRECTIVES, NAMES, Configuration, is_known
+from storage.redis_format.encoding_limits import EncodingLimits
 
 
 def test_every_directive_shows_a_value_that_it_accepts() -> None:
@@ -25,8 +24,10 @@ def test_every_name_can_be_read() -> None:
 
 
 def test_an_attribute_is_named_like_its_directive() -> None:
-    names = {field.name.replace("_", "-") for field in dataclasses.fields(Configuration)}
-    assert names <= DIRECTIVES.keys()
+    own = {"module_parameters", "renamed_commands", "users"}
+    names = {name.replace("_", "-") for name in vars(Configuration()).keys() - own}
+    assert names == {found.name for found in DIRECTIVES.values()}
+    assert EncodingLimits.__annotations__.keys() <= vars(Configuration()).keys()
 
 
 def test_an_alias_sets_the_same_value() -> None:
