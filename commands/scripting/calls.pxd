@@ -69,5 +69,5 @@ cdef class Calls(HostFunctions):
 
     cpdef begin(self, Running running, Interpreter interpreter)
     cdef _note_time(self)
-    cdef bytes _call_plain(self, tuple plain, list words)
-    cdef bytes _call_any(self, list argv)
+    cdef bytes _call_plain(self, tuple plain, Request request)
+    cdef bytes _call_any(self, Request request)

@@ -313,25 +313,24 @@ class Calls(HostFunctions):
         """Return True if Lua has memory for a value of that size."""
         return self._interpreter.has_room(size_bytes)
 
-    def call_words(self, words: Argv) -> bytes | None:
+    def call_request(self, request: Request) -> bytes | None:
         """redis.call and redis.pcall: the reply, or an error; one that begins with ! was not
         counted. None if there is no memory for it.
         """
         try:
-            plain = self._plain.get(words[0]) if words else None
+            plain = self._plain.get(request.word(0)) if request.count else None
             if plain is None or self._may_be_refused:
-                return self._call_any(words)
-            return self._call_plain(plain, words)
+                return self._call_any(request)
+            return self._call_plain(plain, request)
         except BaseException as error:  # it must not reach the script
             return self._failed(error)
 
-    def _call_plain(self, plain: Plain, words: Argv) -> bytes | None:
+    def _call_plain(self, plain: Plain, request: Request) -> bytes | None:
         """Run a command in a usual spelling; no check by flags is needed."""
         command, handler, arity, writes = plain
-        count = len(words)
+        count = request.count
         if count != arity and (arity >= 0 or count < -arity):
-            return self._call_any(words)
-        request = of_words(words)
+            return self._call_any(request)
         if self._running.replicates != REPLICATE_ALL:
             return self._run(command, request)
         if writes:
@@ -363,24 +362,24 @@ class Calls(HostFunctions):
     def call_many(self, packed: bytes) -> bytes | None:
         """redis.call and redis.pcall with many arguments, which are passed as a RESP array."""
         words = to_words(_unpack(packed))
-        return NO_WORDS if words is None else self.call_words(words)
+        return NO_WORDS if words is None else self.call_request(of_words(words))
 
-    def _call_any(self, argv: Argv) -> bytes | None:
+    def _call_any(self, request: Request) -> bytes | None:
         """The slow path: other spellings, refusals, errors."""
         running = self._scripting.running
         if running is None or running.is_library:
             return _WHILE_LOADING
-        if not argv:
+        if not request.count:
             return _NO_ARGUMENTS
-        command = self._commands.find(argv)
-        refusal = self._refusal(self._running, command, argv)
+        command = self._commands.find(request)
+        refusal = self._refusal(self._running, command, request.words())
         if refusal is not None:
             self._instance.stats.count_error(refusal.split(b" ", 1)[0])
             if command is not None:
                 self._instance.stats.of(command).rejected_calls += 1
             return b"-%b\r\n" % refusal
         assert command is not None
-        return self._run(command, Request(argv))
+        return self._run(command, request)
 
     def _run(self, command: Command, request: Request) -> bytes | None:
         running, runner = self._running, self._runner

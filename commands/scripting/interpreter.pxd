@@ -1,11 +1,13 @@
 # The C types of commands/scripting/interpreter.py.
 
+from commands.scripting.lua_codecs cimport add_codecs
 from commands.scripting.lua_stack cimport (
     COUNT_KBYTES,
     MOST_REPLY_BYTES,
     add_functions,
     answer_at,
     collector,
+    fill_request,
     interface_names,
     lua_State,
     opened_native,
@@ -19,8 +21,8 @@ from commands.scripting.lua_stack cimport (
     run_function,
     set_interface,
     tonumber,
-    words_of,
 )
+from protocol.request cimport Cutter, Request
 
 
 cdef class Compiled:
@@ -30,12 +32,13 @@ cdef class Compiled:
 
 
 cdef class Caller:
-    cpdef bytes call_words(self, list words)
+    cpdef bytes call_request(self, Request request)
     cpdef bint has_room(self, long size_bytes)
 
 
 cdef class Crossing:
     cdef Caller _caller
+    cdef Cutter _request
     cdef object _native
     cdef object _table_from
     cdef object _used
@@ -58,11 +61,14 @@ cdef object _AS_ARGUMENT
 
 cdef inline int call_on(lua_State *state, void *itself) noexcept:
     """redis.call with its arguments on the stack; then its value is, or its reply: returns 0."""
-    cdef Caller caller = (<Crossing> itself)._caller
+    cdef Crossing crossing = <Crossing> itself
+    cdef Caller caller = crossing._caller
     cdef bytes reply
     try:
-        words = words_of(state, _AS_ARGUMENT)
-        reply = _NO_WORDS if words is None else caller.call_words(words)
+        if fill_request(state, crossing._request, _AS_ARGUMENT):
+            reply = caller.call_request(crossing._request)
+        else:
+            reply = _NO_WORDS
     except BaseException:
         reply = b"!ERR internal error, see the server's log\r\n"
     if reply is None:

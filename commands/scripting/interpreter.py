@@ -31,6 +31,7 @@ import cython
 from commands.scripting.source import FLAGS, is_brief, keep_callers
 from protocol import replies
 from protocol.records import frozen_record
+from protocol.request import Cutter, Request, of_words
 
 if TYPE_CHECKING:
     from protocol.requests import Argv
@@ -195,7 +196,7 @@ class Compiled:
 class Caller:
     """Runs the commands of scripts (calls.py)."""
 
-    def call_words(self, words: Argv) -> bytes | None:
+    def call_request(self, request: Request) -> bytes | None:
         """The reply, or an error; None if there is no memory for it. Never raises."""
         raise NotImplementedError
 
@@ -215,6 +216,8 @@ class Crossing:
         self._used: Callable[[], int] = lua.get_memory_used
         self._reply: bytes | list[bytes] = b""  # of the function that has run
         self._base_bytes = 0
+        if cython.compiled:
+            self._request = Cutter()  # of redis.call: one at a time
         self.is_direct = cython.compiled and self._open(lua, native)
 
     def _open(self, lua: Any, native: Any) -> bool:
@@ -239,6 +242,7 @@ class Crossing:
             self._state = opened_state  # type: ignore[name-defined]  # noqa: F821
             self._native_at = opened_native  # type: ignore[name-defined]  # noqa: F821
             add_crossing(self._state, self._native_at, self)  # type: ignore[name-defined]  # noqa: F821
+            add_codecs(self._state, self._native_at)  # type: ignore[name-defined]  # noqa: F821
             self._base_bytes = self.used_bytes() - self._used()
         return True
 
@@ -280,7 +284,7 @@ class Crossing:
     def call(self, *arguments: object) -> bytes | None:
         """redis.call through lupa."""
         words = to_words(arguments)
-        return NO_WORDS if words is None else self._caller.call_words(words)
+        return NO_WORDS if words is None else self._caller.call_request(of_words(words))
 
 
 def let_others_run() -> None:

@@ -13,7 +13,8 @@
 from libc.string cimport memchr, memcmp, memcpy
 from protocol.python_api cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 
-from protocol.replies cimport bulk_size, integer, put_digits, put_line
+from protocol.replies cimport bulk_size, integer, put_digits, put_line, put_text
+from protocol.request cimport Cutter
 
 cdef extern from *:
     """
@@ -28,6 +29,7 @@ cdef extern from *:
         F(void, insert, (lua_State *, int)) \\
         F(int, checkstack, (lua_State *, int)) \\
         F(int, type, (lua_State *, int)) \\
+        F(int, rawequal, (lua_State *, int, int)) \\
         F(double, tonumber, (lua_State *, int)) \\
         F(int, toboolean, (lua_State *, int)) \\
         F(const char *, tolstring, (lua_State *, int, size_t *)) \\
@@ -42,6 +44,7 @@ cdef extern from *:
         F(void, getfield, (lua_State *, int, const char *)) \\
         F(void, setfield, (lua_State *, int, const char *)) \\
         F(void, rawgeti, (lua_State *, int, int)) \\
+        F(void, rawset, (lua_State *, int)) \\
         F(void, rawseti, (lua_State *, int, int)) \\
         F(int, next, (lua_State *, int)) \\
         F(void, call, (lua_State *, int, int)) \\
@@ -100,6 +103,31 @@ cdef extern from *:
         return 1;
     }
 
+    /* Go on in Lua: the first upvalue of a closure is its function there. */
+    static int call_fallback(lua_State *state) {
+        lua.pushvalue(state, UPVALUE(1));
+        lua.insert(state, 1);
+        lua.call(state, lua.gettop(state) - 1, -1);
+        return lua.gettop(state);
+    }
+
+    /* A closure of a function of C, with all arguments as upvalues. */
+    static int make_closure(lua_State *state) {
+        rillway_function function = (rillway_function) lua.touserdata(state, UPVALUE(1));
+        lua.pushcclosure(state, function, lua.gettop(state));
+        return 1;
+    }
+
+    static void add_maker(
+        lua_State *state, int native, const char *name, rillway_function function
+    ) {
+        lua.rawgeti(state, REGISTRY, native);
+        lua.pushlightuserdata(state, (void *) function);
+        lua.pushcclosure(state, make_closure, 1);
+        lua.setfield(state, -2, name);
+        lua.settop(state, -2);
+    }
+
     /* Called by Lua (package.loadlib), with the table `native`: the way to a state of lupa. */
     static lua_State *opened_state;
     static int opened_native;
@@ -133,6 +161,7 @@ cdef extern from *:
     static void release_lock(void) { Py_BEGIN_ALLOW_THREADS Py_END_ALLOW_THREADS }
     """
     ctypedef struct lua_State
+    ctypedef int (*rillway_function)(lua_State *) noexcept
     ctypedef int (*handler_t)(lua_State *, void *) noexcept
     handler_t rillway_call, rillway_encode
     long rillway_left, rillway_text
@@ -141,14 +170,19 @@ cdef extern from *:
     const char *const *lua_names
     void *lua
     void add_functions(lua_State *state, int native, void *crossing)
+    int upvalue "UPVALUE"(int index)
+    int call_fallback(lua_State *state)
+    void add_maker(lua_State *state, int native, const char *name, rillway_function function)
     int reference_of(lua_State *state, int native, const char *name)
     void release_lock()
 
     int gettop "lua.gettop" (lua_State *)
     void settop "lua.settop" (lua_State *, int)
+    void pushvalue "lua.pushvalue" (lua_State *, int)
     void remove "lua.remove" (lua_State *, int)
     int checkstack "lua.checkstack" (lua_State *, int)
     int type_of "lua.type" (lua_State *, int)
+    int rawequal "lua.rawequal" (lua_State *, int, int)
     double tonumber "lua.tonumber" (lua_State *, int)
     bint toboolean "lua.toboolean" (lua_State *, int)
     const char *tolstring "lua.tolstring" (lua_State *, int, size_t *)
@@ -159,18 +193,23 @@ cdef extern from *:
     void createtable "lua.createtable" (lua_State *, int, int)
     void setfield "lua.setfield" (lua_State *, int, const char *)
     void rawgeti "lua.rawgeti" (lua_State *, int, int)
+    void rawset "lua.rawset" (lua_State *, int)
     void rawseti "lua.rawseti" (lua_State *, int, int)
     int lua_next "lua.next" (lua_State *, int)
     int pcall "lua.pcall" (lua_State *, int, int, int)
     int collector "lua.gc" (lua_State *, int, int)
 
 cdef enum:
-    NIL, BOOLEAN, LIGHT, NUMBER, STRING, TABLE
+    NIL, BOOLEAN, LIGHT, NUMBER, STRING, TABLE, FUNCTION, USERDATA
     COUNT_KBYTES = 3
     DEPTH = 6
     # Longer ones are left to Lua, which can be stopped meanwhile.
     MOST_ITEMS = 1000
     MOST_REPLY_BYTES = 32768
+    # What a request of a script has room for; a longer one gets its own.
+    REQUEST_BYTES = 65536
+    # For a line, and for the text of a number with its line.
+    LINE_BYTES = 64
     MOST_RESULT_BYTES = 1048576
     VALUE_BYTES = 16
     # Bytes of a string for each byte of that.
@@ -213,24 +252,52 @@ cdef inline bytes decimal(long number):
     cdef char *start = put_digits(line + 24, number)
     return PyBytes_FromStringAndSize(start, line + 24 - start)
 
-cdef inline list words_of(lua_State *state, object as_argument):
-    """The arguments of redis.call; None if one of them is neither a string nor a number."""
-    cdef int index, kind
-    cdef double number
-    cdef list words = []
-    for index in range(1, gettop(state) + 1):
+cdef inline bint fill_request(lua_State *state, Cutter request, object as_argument) except -1:
+    """Make a request of the arguments of redis.call; False if one is no string and no number.
+
+    They are written as RESP into bytes of its own, which are used again for the next one.
+    """
+    cdef int count = gettop(state), index, kind
+    cdef Py_ssize_t room = LINE_BYTES
+    cdef size_t size
+    for index in range(1, count + 1):
         kind = type_of(state, index)
+        room += LINE_BYTES
         if kind == STRING:
-            words.append(text_at(state, index))
-        elif kind == NUMBER:
-            number = tonumber(state, index)
-            if -4e18 < number < 4e18 and number == <double> <long> number:
-                words.append(decimal(<long> number))
-            else:
-                words.append(as_argument(number))
+            tolstring(state, index, &size)
+            room += size
+        elif kind != NUMBER:
+            return False
+    if room > REQUEST_BYTES or PyBytes_GET_SIZE(request.data) != REQUEST_BYTES:
+        request.load(PyBytes_FromStringAndSize(NULL, max(room, <Py_ssize_t> REQUEST_BYTES)))
+    if count > request._room:
+        request._make_room(count)
+    cdef char line[LINE_BYTES]
+    cdef char *end = line + LINE_BYTES
+    cdef char *data = PyBytes_AS_STRING(request.data)
+    cdef char *start = put_line(end, 42, count)  # *
+    cdef char *out = data + (end - start)
+    cdef const char *text
+    cdef bytes shown
+    cdef double number
+    memcpy(data, start, end - start)
+    for index in range(count):
+        if type_of(state, index + 1) == STRING:
+            text = tolstring(state, index + 1, &size)
         else:
-            return None
-    return words
+            number = tonumber(state, index + 1)
+            if -4e18 < number < 4e18 and number == <double> <long> number:
+                text = put_digits(end, <long> number)
+                size = end - text
+            else:
+                shown = as_argument(number)
+                text, size = PyBytes_AS_STRING(shown), PyBytes_GET_SIZE(shown)
+        request._places[2 * index + 1] = size
+        out = put_text(out, text, size)
+        request._places[2 * index] = out - data - size - 2
+    request.count, request.position = count, out - data
+    request._start, request._words, request.is_quick = 0, None, False
+    return True
 
 cdef inline bytes bulk_at(lua_State *state, int index):
     """The string at a place of the stack, as a bulk string."""

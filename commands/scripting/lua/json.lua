@@ -17,7 +17,14 @@ local null = newproxy(true)
 getmetatable(null).__tostring = function() return 'userdata: (nil)' end
 native.null = null
 
+-- The crossing's functions are called by the script, and call those here if a value is unusual.
+local function same(f) return f end
+local quick_encode, quick_decode = native.quick_encode or same, native.quick_decode or same
+local CALLER = native.quick_encode and 3 or 2  -- the level of the script
+
+-- The first setting is whether a script has changed others.
 local DEFAULTS = {
+  false,
   sparse_convert = false, sparse_ratio = 2, sparse_safe = 10,
   encode_depth = 1000, decode_depth = 1000, precision = 14,
   encode_invalid = false, decode_invalid = true, keep_buffer = true,
@@ -33,7 +40,7 @@ local function new_library(is_shared)
 
   local function change(key, value)
     if is_shared then native.at_end(set_defaults) end
-    settings[key] = value
+    settings[1], settings[key] = true, value
   end
 
   -- -- encoding ----------------------------------------------------------------------------------
@@ -151,14 +158,14 @@ local function new_library(is_shared)
 
   local function encode(...)
     if select('#', ...) ~= 1 then
-      error("bad argument #1 to 'encode' (expected 1 argument)", 2)
+      error("bad argument #1 to 'encode' (expected 1 argument)", CALLER)
     end
     pieces, count, number_format = {}, 0, '%.' .. settings.precision .. 'g'
     local ok, problem = pcall(put_value, (...), 0)
     local text = ok and concat(pieces)
     pieces = nil
     if ok then return text end
-    error(problem, 2)
+    error(problem, CALLER)
   end
 
   -- -- decoding ----------------------------------------------------------------------------------
@@ -362,20 +369,20 @@ local function new_library(is_shared)
   local function decode(...)
     local source = ...
     if select('#', ...) ~= 1 then
-      error("bad argument #1 to 'decode' (expected 1 argument)", 2)
+      error("bad argument #1 to 'decode' (expected 1 argument)", CALLER)
     end
     if type(source) == 'number' then source = tostring(source) end
     if type(source) ~= 'string' then
-      error("bad argument #1 to 'decode' (string expected, got " .. type(source) .. ')', 2)
+      error("bad argument #1 to 'decode' (string expected, got " .. type(source) .. ')', CALLER)
     end
     if #source >= 2 and (byte(source, 1) == 0 or byte(source, 2) == 0) then
-      error('JSON parser does not support UTF-16 or UTF-32', 2)
+      error('JSON parser does not support UTF-16 or UTF-32', CALLER)
     end
     text, at = source, 1
     local ok, value = pcall(decode_text)
     text, token_value = nil, nil
     if ok then return value end
-    error(value, 2)
+    error(value, CALLER)
   end
 
   -- -- settings ----------------------------------------------------------------------------------
@@ -419,7 +426,8 @@ local function new_library(is_shared)
 
   local MAX_INT = 2147483647
   local library = {
-    encode = encode, decode = decode, null = null, _NAME = 'cjson', _VERSION = '2.1.0',
+    encode = quick_encode(encode, settings, null), decode = quick_decode(decode, settings, null),
+    null = null, _NAME = 'cjson', _VERSION = '2.1.0',
   }
 
   function library.encode_sparse_array(...)

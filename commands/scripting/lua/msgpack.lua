@@ -245,12 +245,15 @@ local function unpack_some(source, limit, offset, is_counted)
   return unpack(values, 1, count)
 end
 
-local function check_source(name, ...)
+-- The crossing's function is called by the script, and calls the one here if a value is unusual.
+local quick_unpack = native.quick_unpack or function(f) return f end
+
+local function check_source(name, level, ...)
   local source = ...
   if type(source) == 'number' then source = tostring(source) end
   if type(source) ~= 'string' then
     local kind = select('#', ...) == 0 and 'no value' or type(source)
-    error("bad argument #1 to '" .. name .. "' (string expected, got " .. kind .. ')', 3)
+    error("bad argument #1 to '" .. name .. "' (string expected, got " .. kind .. ')', level)
   end
   return source
 end
@@ -271,20 +274,20 @@ local function finish(ok, ...)
   error(problem, 0)
 end
 
-function library.unpack(...)
-  local source = check_source('unpack', ...)
+library.unpack = quick_unpack(function(...)
+  local source = check_source('unpack', native.quick_unpack and 4 or 3, ...)
   return finish(pcall(unpack_some, source, 0, 0, false))
-end
+end)
 
 function library.unpack_one(...)
-  local source = check_source('unpack_one', ...)
+  local source = check_source('unpack_one', 3, ...)
   local offset = floor(tonumber((select(2, ...))) or 0)
   check_limits(1, offset, source)
   return finish(pcall(unpack_some, source, 1, offset, true))
 end
 
 function library.unpack_limit(...)
-  local source = check_source('unpack_limit', ...)
+  local source = check_source('unpack_limit', 3, ...)
   local limit = tonumber((select(2, ...)))
   if not limit then
     local kind = select('#', ...) < 2 and 'no value' or type((select(2, ...)))

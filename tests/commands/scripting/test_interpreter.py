@@ -4,10 +4,16 @@ math.random: the numbers that Redis gives.
 
 Values between Python and Lua: the direct way of compiled code has the results of lupa's.
 
+cjson and cmsgpack: the compiled functions for usual values have the results of those in Lua.
+
 The interpreter: memory, errors, and values between Python and Lua.
 """
 
 from __future__ import annotations
+
+import json
+import random
+import struct
 
 import pytest
 
@@ -194,6 +200,140 @@ def test_functions_are_freed_with_the_scripts_that_were_evicted(
 def test_numbers_become_words() -> None:
     assert to_words((b"a", 1, 0.5)) == [b"a", b"1", b"0.5"]
     assert to_words((b"a", None)) is None
+
+
+# What a value is, with the order of its pairs and the length that `#` finds.
+SHOW = """
+local function show(value)
+  if type(value) == 'string' then return string.format('%q', value) end
+  if type(value) ~= 'table' then return type(value) .. string.format('%s', tostring(value)) end
+  local shown = {#value}
+  for key, item in pairs(value) do shown[#shown + 1] = show(key) .. '=' .. show(item) end
+  return '{' .. table.concat(shown, ',') .. '}'
+end
+"""
+# The other settings have the same values, but a script has set one: Lua does the work.
+BOTH_JSON = (
+    SHOW
+    + """
+local function all()
+  local shown = {}
+  for index, text in ipairs(ARGV) do
+    local ok, value = pcall(cjson.decode, text)
+    shown[#shown + 1] = show(value)
+    shown[#shown + 1] = show({pcall(cjson.encode, value)})
+  end
+  return shown
+end
+local quick = all()
+cjson.encode_max_depth(1000)
+local slow = all()
+for index, text in ipairs(quick) do
+  if text ~= slow[index] then return {ARGV[math.ceil(index / 2)], text, slow[index]} end
+end
+return #quick
+"""
+)
+BOTH_MSGPACK = (
+    SHOW
+    + """
+local function without_place(ok, place, ...)
+  if ok then return ok, ... end
+  return ok, place
+end
+for _, text in ipairs(ARGV) do
+  local quick = {pcall(cmsgpack.unpack, text)}
+  local slow = {without_place(pcall(cmsgpack.unpack_limit, text, 1000, 0))}
+  if show(quick) ~= show(slow) then return {text, show(quick), show(slow)} end
+end
+return #ARGV
+"""
+)
+NUMBERS = (
+    "0", "-0", "7", "-7", "1e3", "1.5", "-2.25e-3", "99999999999999", "100000000000000", "0.1",
+    "123456789012345", "1234567890123456789", "1e400", "-", "01", "1.", ".5", "+1", "0x10", "1e",
+    "nan", "-inf", "2147483648",
+)  # fmt: skip
+TEXTS = (
+    '""', '"a b"', '"\\n\\t\\/\\"\\\\"', '"\\u00e9\\u20AC\\u0000"', '"\\ud83d\\ude00"', '"\\ud83d"',
+    '"\\x"', '"\\u12g4"', '"a', '"\x01\x7f"', '"\u00e9\u20ac"',
+)  # fmt: skip
+
+
+def random_json(chance: random.Random, depth: int = 0) -> str:
+    """A text of JSON, which may have mistakes in it."""
+    kind = chance.randrange(10 if depth < 4 else 6)
+    if kind < 5:
+        return chance.choice(chance.choice((NUMBERS, TEXTS, ("true", "false", "null", " 1 ", ""))))
+    items = [random_json(chance, depth + 1) for _ in range(chance.randrange(6))]
+    if kind < 8:
+        return f"[{', '.join(items)}]"
+    pairs = [f"{chance.choice(TEXTS)}{chance.choice((':', ' : '))}{item}" for item in items]
+    return "{" + ",".join(pairs) + chance.choice(("}", "}", "}", "", " }", "]"))
+
+
+def test_json_that_compiled_code_reads_and_makes_is_that_of_lua(client: InProcessClient) -> None:
+    chance = random.Random(7)
+    texts = [random_json(chance) for _ in range(3000)]
+    nested = ["[" * n + "]" * n for n in (15, 16, 17, 18, 40)]
+    sparse = [json.dumps({"a": [None] * 20, "b": {str(n): n for n in range(20)}})]
+    long = [json.dumps(["x/" * 6000]), json.dumps(list(range(990))), json.dumps(["\0" * 5400] * 2)]
+    words = [text.encode() for text in texts + nested + sparse + long]
+    assert client.execute("EVAL", BOTH_JSON, 0, *words) == b":%d\r\n" % (2 * len(words))
+
+
+def random_msgpack(chance: random.Random, depth: int = 0) -> bytes:
+    """A value of MessagePack, which may lack bytes at its end."""
+    kind = chance.randrange(12 if depth < 4 else 7)
+    if kind < 2:
+        return bytes([chance.choice((0, 5, 127, 224, 255, 192, 194, 195, 193, 199))])
+    if kind == 2:
+        code, width = chance.choice(
+            ((0xCC, 1), (0xCD, 2), (0xCE, 4), (0xCF, 8), (0xD0, 1), (0xD3, 8))
+        )
+        return bytes([code]) + chance.choice(
+            (bytes(width), b"\xff" * width, chance.randbytes(width))
+        )
+    if kind == 3:
+        value = chance.choice((0.0, -0.0, 1.5, float("inf"), float("nan"), 1e300))
+        return chance.choice((b"\xcb" + struct.pack(">d", value), b"\xca\x3f\xc0\x00\x00"))
+    if kind < 7:
+        text = chance.randbytes(chance.choice((0, 1, 31, 40)))
+        head = chance.choice((b"\xd9%c", b"\xda\0%c", b"\xdb\0\0\0%c", b"\xc4%c", b"\xc5\0%c"))
+        return (bytes([160 + len(text)]) if len(text) < 32 else head % len(text)) + text
+    items = [random_msgpack(chance, depth + 1) for _ in range(chance.choice((0, 1, 2, 3, 9)))]
+    if kind < 9:
+        head = chance.choice((bytes([144 + len(items)]), b"\xdc\0%c" % len(items)))
+        return head + b"".join(items)
+    keys = [chance.choice((b"\x01", b"\xa1a", b"\xa1b", b"\xc3", b"\x02", b"\xc0")) for _ in items]
+    pairs = [key + item for key, item in zip(keys, items, strict=True)]
+    head = chance.choice((bytes([128 + len(items)]), b"\xdf\0\0\0%c" % len(items)))
+    return head + b"".join(pairs)
+
+
+def test_values_that_compiled_code_unpacks_are_those_of_lua(client: InProcessClient) -> None:
+    chance = random.Random(7)
+    words = [b"".join(random_msgpack(chance) for _ in range(n % 4)) for n in range(3000)]
+    words += [word[: chance.randrange(1, len(word))] for word in words if len(word) > 1]
+    words += [b"\x91" * n + b"\x01" for n in (15, 16, 17, 40, 188, 189, 190)]
+    assert client.execute("EVAL", BOTH_MSGPACK, 0, *words) == b":%d\r\n" % len(words)
+
+
+@pytest.mark.parametrize(
+    ("source", "error"),
+    [
+        ("\nreturn cjson.decode('[')", b"user_script:2: Expected value but found T_END at"),
+        ("\nreturn cjson.encode({a = print})", b"user_script:2: Cannot serialise function"),
+        ("\nreturn cjson.encode(1, 2)", b"user_script:2: bad argument #1 to 'encode'"),
+        ("\nreturn cmsgpack.unpack({})", b"user_script:2: bad argument #1 to 'unpack'"),
+        ("\nreturn cmsgpack.unpack('\\145')", b"Missing bytes in input."),
+    ],
+)
+def test_an_error_of_cjson_or_cmsgpack_names_the_line_of_the_script(
+    client: InProcessClient, source: str, error: bytes
+) -> None:
+    reply = client.execute("EVAL", source.replace("print", "tostring"), 0)
+    assert reply.startswith(b"-ERR " + error) and b"on @user_script:2." in reply
 
 
 @pytest.fixture
