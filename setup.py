@@ -68,6 +68,8 @@ LINKING = ["-Wl,--strip-all", "-Wl,-z,noseparate-code"] if sys.platform == "linu
 # The functions of Cython that all modules use, compiled once.
 SHARED = "protocol/shared_c.py"
 CIMPORT = re.compile(rb"^from (rillway\.app\.[\w.]+) cimport (\([^)]*\)|.*)$", re.MULTILINE)
+# The same where a module has it (with_own_cimports).
+OWN_CIMPORT = re.compile(rb"; from cython\.cimports\.(rillway\.app\.[\w.]+) import (\w+)")
 # What Cython makes of the sources in a source distribution.
 WITH_C = Path("c")
 # Compiled modules, for all builds in this checkout.
@@ -216,10 +218,12 @@ def translate(modules: list[Extension]) -> None:
     from Cython.Build import cythonize  # not there where nothing is compiled
     from Cython.Compiler import Options
 
-    rename_sources()
+    texts = rename_sources()
+    modules = [module for module in modules if is_out_of_date(module, texts)]
     Options.warning_errors = STRICT
     translate_one = partial(
         cythonize,
+        force=True,
         build_dir=str(translated()),
         include_path=[str(RENAMED)],
         shared_utility_qualified_name=module_name(SHARED),
@@ -248,7 +252,30 @@ def c_file(module: Extension) -> Path:
     return folder / Path(*module.name.split(".")).with_suffix(".c")
 
 
-def rename_sources() -> None:
+def is_out_of_date(module: Extension, texts: dict[Path, bytes]) -> bool:
+    """Return True if a module has no C code, or what that is made of has changed.
+
+    Cython's own search does not find what with_own_cimports adds.
+    """
+    made = c_file(module)
+    sources = {Path(source).relative_to(RENAMED / APP) for source in module.sources}
+    sources |= {path.with_suffix(".pxd") for path in sources} & texts.keys()
+    left = list(sources)
+    while left:
+        text = texts[left.pop()]
+        for package, names in CIMPORT.findall(text) + OWN_CIMPORT.findall(text):
+            folder = Path(*package.decode().split(".")[2:])
+            found = {folder, *(folder / name.decode() for name in re.findall(rb"\w+", names))}
+            types = {path.with_suffix(".pxd") for path in found} & texts.keys() - sources
+            sources |= types
+            left += types
+    copies = [RENAMED / APP / path for path in sources]
+    return not made.exists() or any(
+        copy.stat().st_mtime_ns > made.stat().st_mtime_ns for copy in copies
+    )
+
+
+def rename_sources() -> dict[Path, bytes]:
     """Write what Cython reads, leaving alone what is there and has not changed."""
     renamed = runpy.run_path(NAMES)["with_private_imports"]
     sources = [path for layer in LAYERS for path in Path(layer).rglob("*.p[yx]*")]
@@ -263,6 +290,7 @@ def rename_sources() -> None:
         copy.parent.mkdir(parents=True, exist_ok=True)
         if not copy.exists() or copy.read_bytes() != text:
             copy.write_bytes(text)
+    return texts
 
 
 def with_own_cimports(module: bytes, types: bytes) -> tuple[bytes, bytes]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import subprocess
 import sys
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,6 +56,39 @@ def test_the_c_code_of_what_is_compiled_is_there_and_no_larger_than_need_be(arch
     assert {"rillway/app/storage/stream.c", "rillway/app/protocol/shared_c.c"} <= set(sizes)
     assert len(sizes) <= MOST_COMPILED
     assert sum(sizes.values()) <= MOST_C_BYTES
+
+
+def test_a_change_of_c_types_translates_again_what_imports_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = {
+        "storage/user.py": "import cython\n",
+        "storage/user.pxd": "from rillway.app.storage.used cimport Used\n\ncdef int own\n",
+        "storage/used.pxd": "from rillway.app.storage.deep cimport Deep\n\ncdef Deep used\n",
+        "storage/deep.pxd": "cdef class Deep:\n    pass\n",
+        "storage/other.pxd": "cdef int other\n",
+    }
+    script = (ROOT / "setup.py").read_text().partition("\nsetup(")[0]
+    names: dict[str, Any] = {"__name__": "names", "__file__": "setup.py"}
+    exec(compile(script, "setup.py", "exec"), names)
+    names["NAMES"] = str(ROOT / names["NAMES"])
+    monkeypatch.chdir(tmp_path)
+    for name, text in texts.items():
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_text(text)
+    found = names["rename_sources"]()
+    assert b"cython.cimports" in found[Path("storage/user.py")]
+    module = names["extension"]("storage/user.py")
+    assert names["is_out_of_date"](module, found)
+    made = names["c_file"](module)
+    made.parent.mkdir(parents=True)
+    made.touch()
+    assert not names["is_out_of_date"](module, found)
+    for name in texts:
+        copy = tmp_path / names["RENAMED"] / names["APP"] / name
+        os.utime(copy, ns=(0, made.stat().st_mtime_ns + 1))
+        assert names["is_out_of_date"](module, found) == (name != "storage/other.pxd"), name
+        os.utime(copy, ns=(0, 0))
 
 
 def test_functions_of_modules_with_c_types_are_only_called() -> None:
