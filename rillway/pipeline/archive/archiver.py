@@ -29,6 +29,7 @@ from rillway.pipeline.archive.columns.batches import EntryUnreadable
 from rillway.pipeline.archive.columns.layouts import LayoutClash
 from rillway.pipeline.archive.commits import Commits
 from rillway.pipeline.archive.engine import Engine, EngineFailed
+from rillway.pipeline.archive.erasure.memory import delete_returned
 from rillway.pipeline.archive.files.parquet_files import ArchivedFile
 from rillway.pipeline.archive.files.periods import day_of
 from rillway.pipeline.archive.identity.guards import (
@@ -244,6 +245,7 @@ class _Round:
         """Recognise streams, then archive and trim those that were recognised."""
         record_place(self._connection, self._table.group, self._table.store.uri)
         self._recognise(self._stages.at(Stage.UNRECOGNISED))
+        self._delete_returned(self._at(Stage.READING, Stage.ARCHIVED))
         self._hooks.reached("recognised")
         self._mark(self._at(Stage.READING, Stage.ARCHIVED))
         self._hooks.reached("marked")
@@ -256,6 +258,12 @@ class _Round:
         while uncommitted := self._uncommitted(Stage.READING, Stage.ARCHIVED):
             self._commit([Step(stream, stream.record) for stream in uncommitted], [])
         self._finish(self._at(Stage.READING, Stage.ARCHIVED))
+
+    def _delete_returned(self, streams: Sequence[RoundStream]) -> None:
+        """Delete erased entries that came back, before anything of the streams is read."""
+        there = {stream.name: (stream.record.state, stream.facts) for stream in streams}
+        returned = delete_returned(self._connection, self._table, there)
+        self._stages.move(returned, Event.CHANGED, "erased entries were there again")
 
     def _at(self, *stages: Stage) -> list[RoundStream]:
         return [self._streams[name] for name in self._stages.at(*stages)]

@@ -24,7 +24,7 @@ from rillway.pipeline.archive.limits import (
     TARGET_BYTES,
     VACUUM_AFTER_HOURS,
 )
-from rillway.pipeline.wire.ids import UNITS
+from rillway.pipeline.wire.ids import UNITS, parse_id
 
 DEFAULT_KEEP = "10m"
 DEFAULT_ICEBERG_TABLE = "rillway.archive"
@@ -60,6 +60,9 @@ def _job_options(parser: Parser, arguments: list[str]) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if vars(options).get("columns") and (options.stream or options.skip_archived):
         parser.error("--stream and --skip-archived go with --from")
+    is_range = vars(options).get("from_id") is not None
+    if is_range != (vars(options).get("to_id") is not None):
+        parser.error("--from-id and --to-id go together")
     return options
 
 
@@ -342,6 +345,52 @@ def verify_parser() -> Parser:
     return parser
 
 
+def erase_parser() -> Parser:
+    parser = Parser(
+        "archive erase",
+        "Erase entries for ever: from memory, the archive, its log, its states and its mirror. "
+        "Afterwards no file of the archive has their bytes. Waits for a running archiver. It may "
+        "be interrupted at any time: run again, it finishes.",
+    )
+    _add_table(parser)
+    add_url(parser)
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument(
+        "--where",
+        metavar="SQL",
+        help="entries for which a condition holds, such as \"fields['customer'] = 'c7'\"; as "
+        "`rillway query --where` takes it without Spark",
+    )
+    which.add_argument(
+        "--ids", type=Path, metavar="FILE", help="entries with these IDs, one in a line"
+    )
+    which.add_argument(
+        "--from-id", type=entry_id, metavar="ID", help="entries from this ID; goes with --to-id"
+    )
+    parser.add_argument(
+        "--to-id", type=entry_id, metavar="ID", help="entries up to this ID, included"
+    )
+    parser.add_argument(
+        "--refs",
+        choices=("keepref", "delref", "acked"),
+        help="what happens to references of consumer groups, as in XDELEX: they stay, or go too, "
+        "or only entries that all groups have acknowledged are erased (default: XDEL, as keepref)",
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="only count: archive and memory, each entry once"
+    )
+    parser.add_argument("--json", action="store_true", help="print the certificate, as JSON")
+    parser.add_argument(
+        "--certificate",
+        type=Path,
+        metavar="FILE",
+        help="write what was erased, when, how many entries, from which files, with their hashes "
+        "before and after, and nothing of the content",
+    )
+    _add_iceberg(parser, is_required=False)
+    return parser
+
+
 def repair_parser() -> Parser:
     parser = Parser(
         "archive repair",
@@ -392,6 +441,7 @@ JOBS = {
     "backfill": backfill_parser,
     "compact": compact_parser,
     "epochs": epochs_parser,
+    "erase": erase_parser,
     "expire": expire_parser,
     "forget": forget_parser,
     "iceberg": iceberg_parser,
@@ -482,6 +532,14 @@ def stream_name(text: str) -> str:
     except UnicodeEncodeError:
         raise argparse.ArgumentTypeError(f"{text!r} is not UTF-8, so cannot be archived") from None
     return text
+
+
+def entry_id(text: str) -> int:
+    """Return the ID of an entry."""
+    try:
+        return parse_id(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def catalogue_uri(text: str) -> str:

@@ -27,6 +27,7 @@ from rillway.pipeline.archive.columns.requests import Request, set_columns
 from rillway.pipeline.archive.columns.schema import BadColumns
 from rillway.pipeline.archive.earlier.commands import backfill_main
 from rillway.pipeline.archive.engine import Engine, EngineFailed, LocalEngine, SparkEngine
+from rillway.pipeline.archive.erasure.commands import erase_main
 from rillway.pipeline.archive.files.extents import extents
 from rillway.pipeline.archive.files.store import StoreFailed, os_sentence
 from rillway.pipeline.archive.iceberg.follower import Follower, check_installed, open_mirror
@@ -488,6 +489,7 @@ JOBS = {
     "backfill": backfill_main,
     "compact": compact_main,
     "epochs": epochs_main,
+    "erase": erase_main,
     "expire": expire_main,
     "forget": forget_main,
     "iceberg": iceberg_main,

@@ -83,7 +83,7 @@ class Commits:
         )
 
     def _merged(self, name: str, record: StreamRecord) -> StreamRecord:
-        """Merge in the expiry and the layouts committed meanwhile. Raises ArchiveError."""
+        """Merge in expiry, layouts and erasures committed meanwhile. Raises ArchiveError."""
         now = self._table.record(name)
         if now is None:
             return record
@@ -96,6 +96,7 @@ class Commits:
             expired_before_ms=now.expired_before_ms,
             expired=now.expired,
             layouts=layouts,
+            erasures=now.erasures,
         )
 
 

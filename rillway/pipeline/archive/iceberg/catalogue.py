@@ -25,11 +25,11 @@ from pyiceberg.transforms import DayTransform
 
 from rillway.pipeline.archive.files.parquet_files import DATE
 from rillway.pipeline.archive.files.store import ArchiveError, Store, sync
+from rillway.pipeline.archive.iceberg.follower import FOLDER
 from rillway.pipeline.archive.limits import DAY
 from rillway.pipeline.archive.table import ArchiveTable
 
 CATALOGUE = "rillway"
-FOLDER = "_iceberg"
 TS = "ts"
 # A name that no other column of an archive has.
 DAY_FIELD = DATE

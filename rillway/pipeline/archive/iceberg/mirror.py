@@ -30,7 +30,6 @@ from pyiceberg.types import DateType, TimestampType, TimestamptzType
 from rillway.pipeline.archive.files.store import ArchiveError, Store
 from rillway.pipeline.archive.iceberg.catalogue import (
     DAY_FIELD,
-    FOLDER,
     TS,
     MirrorFailed,
     columns,
@@ -45,6 +44,7 @@ from rillway.pipeline.archive.iceberg.changes import (
     compared_change,
     logged_change,
 )
+from rillway.pipeline.archive.iceberg.follower import FOLDER
 from rillway.pipeline.archive.table import (
     MAX_COMMIT_ATTEMPTS,
     ORPHAN_HOURS,
@@ -95,6 +95,20 @@ class Mirror:
             raise
         except Exception as error:  # as above
             raise self._failed(error) from error
+
+    def renew(self) -> Followed:
+        """Create the mirror again, and delete all of its own files that it had before: their bounds
+        have values of removed rows. Raises MirrorFailed, or the archive's ArchiveError.
+        """
+        until = datetime.now(UTC)
+        self.drop()
+        done = self.follow()
+        try:
+            table = self._opened_catalogue().load_table(self._name)
+            _remove_unnamed(table, self._store, until)
+        except Exception as error:  # as above
+            raise self._failed(error) from error
+        return done
 
     def _failed(self, error: Exception) -> MirrorFailed:
         """Return an error without the password that the catalogue's URI may contain."""
@@ -231,9 +245,13 @@ def tidy(table: Table, store: Store) -> None:
     old = [snapshot.snapshot_id for snapshot in snapshots[:-KEPT_SNAPSHOTS]]
     table.maintenance.expire_snapshots().by_ids(old).commit()
     table.refresh()
-    named = {location.rpartition("/")[2] for location in _named(table)}
     # A commit in progress will name its files later.
-    until = datetime.now(UTC) - timedelta(hours=ORPHAN_HOURS)
+    _remove_unnamed(table, store, datetime.now(UTC) - timedelta(hours=ORPHAN_HOURS))
+
+
+def _remove_unnamed(table: Table, store: Store, until: datetime) -> None:
+    """Delete the mirror's own files from before a time that no snapshot names."""
+    named = {location.rpartition("/")[2] for location in _named(table)}
     for file in store.filesystem.get_file_info(FileSelector(METADATA)):
         if file.base_name not in named and file.mtime < until:
             store.filesystem.delete_file(file.path)

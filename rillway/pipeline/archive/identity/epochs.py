@@ -82,7 +82,7 @@ class StreamRecord:
     `end`: the archived end of the present epoch; `expired_before_ms`: the time before which rows
     have expired, None if none have; `expired`: by epoch, the ms of the last expired row; `layouts`:
     those of rows with typed columns; `unit`: the unit of the IDs (wire/ids.py), None before
-    the first entry.
+    the first entry; `erasures`: the numbers of journals with erased entries (erasure/journal.py).
     """
 
     state: StreamState
@@ -91,10 +91,15 @@ class StreamRecord:
     expired: Mapping[int, int] = field(default_factory=dict)
     layouts: Layouts = field(default_factory=dict)
     unit: str | None = MS
+    erasures: tuple[int, ...] = ()
 
     def is_as_archived_in(self, other: StreamRecord | None) -> bool:
-        """Return True if no archiver has committed the stream between the two records."""
-        return other is not None and (self.state, self.end) == (other.state, other.end)
+        """Return True if between the two records no archiver has committed the stream, and nothing
+        of it was erased.
+        """
+        if other is None or self.erasures != other.erasures:
+            return False
+        return (self.state, self.end) == (other.state, other.end)
 
 
 def new_token() -> str:
@@ -139,6 +144,7 @@ def to_row(record: StreamRecord) -> dict[str, Any]:
             for number, layout in record.layouts.items()
         ],
         "id_unit": record.unit,
+        "erasures": record.erasures,
     }
 
 
@@ -166,6 +172,8 @@ def from_row(row: Mapping[str, Any]) -> StreamRecord:
             for item in row["layouts"]
         },
         row["id_unit"],
+        # States of earlier versions do not have it.
+        tuple(row.get("erasures") or ()),
     )
 
 

@@ -67,6 +67,7 @@ SCHEMA = pa.schema(
         ("expired", pa.list_(pa.struct(EXPIRED))),
         ("layouts", pa.list_(pa.struct(LAYOUT))),
         ("id_unit", pa.string()),
+        ("erasures", pa.list_(pa.int64())),
     ]
 )
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from rillway.pipeline.archive.erasure.journal import erased_on_line
 from rillway.pipeline.archive.files.rows import raw_entries
 from rillway.pipeline.archive.identity.epochs import line_of
 from rillway.pipeline.archive.table import ArchiveTable
@@ -30,26 +31,31 @@ class Walk:
     `agreed`: the last live entry that is archived with the same bytes and precedes the first one
     that the line lacks, if any; `lacking`: the ID of the first one that the line lacks; `absent`:
     the number of rows after `agreed`, up to the end; `has_expired`: True if expiry may explain all
-    entries that the line lacks.
+    entries that the line lacks; `passed`: the last erased entry before `lacking` that came back.
     """
 
     agreed: Anchor | None
     lacking: int | None
     absent: int
     has_expired: bool = False
+    passed: int = MIN_ID
 
     @property
     def branch(self) -> int:
-        return MIN_ID if self.agreed is None else self.agreed.id
+        """The last ID in common. An ID alone, of an erased entry, proves nothing."""
+        return MIN_ID if self.agreed is None else max(self.agreed.id, self.passed)
 
 
 def walk(connection: Connection, table: ArchiveTable, stream: str, epoch: int, end: int) -> Walk:
     """Compare live entries up to `end` with the line of an epoch. Raises ArchiveError.
 
     The line may lack expired entries if a later entry is archived: copies of a stream that share an
-    entry share all entries before it.
+    entry share all entries before it. Erased entries count as equal, by their IDs.
     """
     expired_ms = _expired_ms(table, stream, epoch)
+    state, record = table.state(stream), table.record(stream)
+    epochs = () if state is None else state.epochs
+    erased = erased_on_line(table.store, stream, record, epochs, epoch)
     live = live_identities(connection, stream, end)
     entry = next(live, None)
     if entry is None:
@@ -58,7 +64,7 @@ def walk(connection: Connection, table: ArchiveTable, stream: str, epoch: int, e
     row = next(rows, None)
     agreed: Identity | None = None
     lacking: int | None = None
-    absent = 0
+    absent, passed = 0, MIN_ID
     has_expired = True
     while entry is not None:
         while row is not None and row[0] < entry[0]:
@@ -67,6 +73,8 @@ def walk(connection: Connection, table: ArchiveTable, stream: str, epoch: int, e
         if row == entry:
             agreed, lacking, absent = entry, None, 0
             row = next(rows, None)
+        elif entry[0] in erased and (row is None or row[0] != entry[0]):
+            passed = entry[0] if lacking is None else passed
         else:
             lacking = entry[0] if lacking is None else lacking
             is_other = row is not None and row[0] == entry[0]
@@ -76,7 +84,7 @@ def walk(connection: Connection, table: ArchiveTable, stream: str, epoch: int, e
         entry = next(live, None)
     absent += (row is not None) + sum(1 for _ in rows)
     last = None if agreed is None else Anchor(*agreed)
-    return Walk(last, lacking, absent, has_expired and lacking is not None)
+    return Walk(last, lacking, absent, has_expired and lacking is not None, passed)
 
 
 def _expired_ms(table: ArchiveTable, stream: str, epoch: int) -> Callable[[int], int]:

@@ -1,0 +1,180 @@
+"""An erasure that ends at any step is finished by the next run, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from rillway.pipeline.archive.arguments import DEFAULT_ICEBERG_TABLE
+from rillway.pipeline.archive.erasure.eraser import Eraser, Hooks
+from rillway.pipeline.archive.erasure.journal import count
+from rillway.pipeline.archive.erasure.selection import Selection
+from rillway.pipeline.archive.iceberg.mirror import Mirror
+from rillway.pipeline.archive.lease import Leases, lease_key
+from rillway.pipeline.archive.table import ArchiveTable
+from rillway.pipeline.archive.upkeep.compaction import compact
+from rillway.pipeline.wire.connection import Connection
+from tests.rillway.pipeline.archive.erasure.scene import (
+    CONDITION,
+    EACH,
+    HERS,
+    ROUNDS,
+    STREAMS,
+    archive_all,
+    damage,
+    entry_id,
+    make_scene,
+    others,
+    traces,
+)
+from tests.rillway.pipeline.archive.iceberg.conftest import Mirrored
+from tests.rillway.pipeline.archive.scene import add, archived_ids, live_ids
+
+STEPS = [
+    *("selected", "written", "noted", "journaled", "stated", "committed", "deleted", "vacuumed"),
+    *("checkpointed", "cleaned", "forgotten", "mirrored", "certified", "ended"),
+]
+ALL = len(HERS) * (ROUNDS + 1) * len(STREAMS)
+
+
+class Killed(Exception):
+    """The end of a run."""
+
+
+@dataclass(slots=True)
+class World:
+    """An archive with a mirror and the streams, which can be had again as they were."""
+
+    connection: Connection
+    root: Path
+    saved: Path
+    uri: str
+    streams: dict[str, bytes]
+
+    @classmethod
+    def make(cls, connection: Connection, folder: Path) -> World:
+        root, saved = folder / "archive", folder / "saved"
+        table = make_scene(connection, root)
+        uri = f"sqlite:///{folder}/catalogue.db?timeout=60"
+        Mirror(table.store, uri, DEFAULT_ICEBERG_TABLE).follow()
+        shutil.copytree(root, saved)
+        shutil.copy(folder / "catalogue.db", folder / "saved.db")
+        streams = {name: connection.call("DUMP", name) for name in STREAMS}
+        return cls(connection, root, saved, uri, streams)
+
+    def reset(self) -> None:
+        shutil.rmtree(self.root)
+        shutil.copytree(self.saved, self.root)
+        folder = self.root.parent
+        shutil.copy(folder / "saved.db", folder / "catalogue.db")
+        self.connection.call("FLUSHALL")
+        self.restore_streams()
+
+    def restore_streams(self) -> None:
+        for name, payload in self.streams.items():
+            self.connection.call("RESTORE", name, 0, payload, "REPLACE")
+
+    def eraser(self, ends_at: str = "") -> Eraser:
+        def reached(step: str) -> None:
+            if step == ends_at:
+                raise Killed(step)
+
+        table = ArchiveTable.open(self.root)
+        mirror = Mirror(table.store, self.uri, DEFAULT_ICEBERG_TABLE)
+        hooks = Hooks(reached=reached, mirrored=mirror.renew)
+        chosen = Selection(where=CONDITION)
+        return Eraser(self.connection.url, table, STREAMS, chosen, hooks=hooks)
+
+    def check(self) -> None:
+        """Nothing of hers is left, and all else is as it was."""
+        assert traces(self.root) == []
+        table = ArchiveTable.open(self.root)
+        assert damage(self.connection, table) == []
+        Mirror(table.store, self.uri, DEFAULT_ICEBERG_TABLE).follow()
+        mirrored = Mirrored(table, self.uri)
+        for name in STREAMS:
+            archived, live = archived_ids(table, name), live_ids(self.connection, name)
+            assert sorted({*archived, *live}) == sorted(others())
+            assert sorted(mirrored.ids(name)) == sorted(archived)
+        assert archive_all(self.connection, table).failures == {}
+        for name in STREAMS:
+            assert sorted(archived_ids(table, name)) == sorted(others())
+        assert damage(self.connection, table) == []
+
+
+@pytest.fixture
+def world(rillway_link: Connection, tmp_path: Path) -> World:
+    return World.make(rillway_link, tmp_path)
+
+
+def test_nothing_is_left_whatever_step_it_ends_at(world: World) -> None:
+    kinds = {line.partition("/")[0].partition("=")[0] for line in traces(world.root)}
+    assert kinds == {"_delta_log", "_iceberg", "_rillway", "date"}
+    for step in STEPS:
+        world.reset()
+        if step == "selected":
+            assert count(world.eraser().planned()) == ALL
+        with pytest.raises(Killed, match=step):
+            world.eraser(step).run()
+        done = world.eraser().run().certificate
+        assert done["entries"] == (0 if step == "ended" else ALL), step
+        world.check()
+
+
+def test_an_interrupted_compaction_leaves_nothing_either(world: World) -> None:
+    table = ArchiveTable.open(world.root)
+    compact(table, vacuum_after_hours=None)
+    assert world.eraser().run().certificate["entries"] == ALL
+    world.check()
+
+
+def test_entries_that_come_back_are_deleted_and_not_archived(world: World) -> None:
+    world.eraser().run()
+    world.restore_streams()
+    table = ArchiveTable.open(world.root)
+    archive_all(world.connection, table)
+    world.check()
+    assert archived_ids(table)[-1] == entry_id(EACH - 2, ROUNDS)
+
+
+def test_a_certificate_has_files_and_hashes_and_no_content(world: World, tmp_path: Path) -> None:
+    path = tmp_path / "certificate.json"
+    done = world.eraser().run(path).certificate
+    assert done["entries"] == ALL
+    assert done["streams"] == dict.fromkeys(STREAMS, ALL // 2)
+    assert all(len(change["before"]) == 64 for change in done["files"])
+    # Those that the compaction had replaced are among them.
+    assert any(not change["after"] for change in done["files"])
+    assert any(change["after"] for change in done["files"])
+    assert traces(tmp_path / "saved")
+    assert [line for line in traces(tmp_path) if line.startswith("certificate")] == []
+
+
+def test_it_waits_for_the_lease_of_an_archiver(world: World) -> None:
+    eraser = world.eraser()
+    keys = {"orders": lease_key(eraser.table.group, "orders")}
+    said: list[str] = []
+    with Leases(world.connection.url, keys, "archiving {}") as leases:
+
+        def waits(text: str) -> None:
+            said.append(text)
+            leases.__exit__(None)
+
+        eraser.hooks.waits = waits
+        assert eraser.run().certificate["entries"] == ALL
+    assert "orders" in said[0]
+    world.check()
+
+
+def test_the_same_id_in_a_history_without_it_stays(world: World) -> None:
+    world.eraser().run()
+    world.connection.call("DEL", "orders")
+    first = entry_id(HERS[0], 0)
+    add(world.connection, first, "99999999999-0")
+    table = ArchiveTable.open(world.root)
+    archive_all(world.connection, table)
+    assert first in archived_ids(table)
+    assert live_ids(world.connection)[-1] == "99999999999-0"
