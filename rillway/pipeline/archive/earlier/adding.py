@@ -16,8 +16,10 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rillway.pipeline.archive.columns.backfill import RowEncoder
+from rillway.pipeline.archive.erasure.journal import erased_on_line
 from rillway.pipeline.archive.files.parquet_files import ArchivedFile, file_batch, with_times
 from rillway.pipeline.archive.files.periods import Undated
 from rillway.pipeline.archive.files.rows import raw_entries
@@ -127,11 +129,17 @@ class _Job:
     def _rows(self, encoder: RowEncoder) -> Iterator[pa.RecordBatch]:
         for stream, beginning in self.beginnings.items():
             unit = self.table.unit(stream)
+            erased = pa.array(map(format_id, self._erased(stream)), pa.string())
             for found in self.origin.batches(stream, MIN_ID, beginning.first.id - 1):
                 batch = file_batch(found, beginning.epoch)
-                batch = with_times(batch, unit)
+                batch = with_times(batch.filter(pc.invert(pc.is_in(batch["id"], erased))), unit)
+                if not len(batch):
+                    continue
                 self._count(self.added[stream], batch)
                 yield from encoder.encoded([batch])
+
+    def _erased(self, stream: str) -> frozenset[int]:
+        return erased_on_line(self.table.store, stream, self.table.record(stream))
 
     def _count(self, added: Added, batch: pa.RecordBatch) -> None:
         ids = batch.column("id")

@@ -19,9 +19,9 @@ from typing import Any
 from rillway.pipeline.archive.erasure.journal import (
     Entries,
     Journal,
+    all_erased,
     count,
     erased,
-    frozen,
     new_number,
     on_line,
     path_of,
@@ -222,9 +222,7 @@ class Eraser:
 
     def _all_erased(self, found: Entries) -> Entries:
         """Return the entries to remove: new ones, and those that were erased before."""
-        store, records = self.table.store, self.table.records
-        before = {name: erased(store, name, one) for name, one in records.items() if one.erasures}
-        return united(found, frozen(before))
+        return united(found, all_erased(self.table.store, self.table.records))
 
     def _committed(self, found: Entries, leases: Leases) -> Account:
         """Commit the erasure, unless there is nothing to commit; return its account.

@@ -136,17 +136,21 @@ def erased(store: Store, stream: str, record: StreamRecord | None) -> Mapping[in
     return united(*({stream: part.get(stream, {})} for part in parts)).get(stream, {})
 
 
-def erased_on_line(
-    store: Store, stream: str, record: StreamRecord | None, epochs: Iterable[Epoch], epoch: int
-) -> frozenset[int]:
-    """Return the erased IDs of the line of an epoch. Raises ArchiveError.
+def all_erased(store: Store, records: Mapping[str, StreamRecord]) -> Entries:
+    """Return the erased entries of all streams. Raises ArchiveError."""
+    found = {name: erased(store, name, record) for name, record in records.items()}
+    return {name: by_epoch for name, by_epoch in found.items() if by_epoch}
 
-    `epochs`: those of the stream, which may have one that is not committed yet.
-    """
+
+def erased_on_line(
+    store: Store, stream: str, record: StreamRecord | None, epoch: int | None = None
+) -> frozenset[int]:
+    """Return the erased IDs of the line of an epoch, or of the present one. Raises ArchiveError."""
     by_epoch = erased(store, stream, record)
-    if not by_epoch:
+    if record is None or not by_epoch:
         return frozenset()
-    return on_line(by_epoch, epochs, epoch)
+    state = record.state
+    return on_line(by_epoch, state.epochs, state.present.number if epoch is None else epoch)
 
 
 def on_line(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain, islice
 
-from rillway.pipeline.archive.erasure.journal import erased_on_line, on_line, read_journal
+from rillway.pipeline.archive.erasure.journal import on_line, read_journal
 from rillway.pipeline.archive.groups import Group, read_groups
 from rillway.pipeline.archive.identity.epochs import StreamState
 from rillway.pipeline.archive.table import ArchiveTable
@@ -66,15 +66,6 @@ def delete_returned(
             removed += delete(connection, stream, there, journal.refs)
         returned += [stream] if removed else []
     return returned
-
-
-def erased_of(table: ArchiveTable, stream: str) -> frozenset[int]:
-    """Return the erased IDs of a stream's present line. Raises ArchiveError."""
-    record = table.record(stream)
-    if record is None:
-        return frozenset()
-    epochs = record.state.epochs
-    return erased_on_line(table.store, stream, record, epochs, record.state.present.number)
 
 
 # -- references -----------------------------------------------------------------------------------

@@ -89,15 +89,18 @@ def file_hash(store: Store, path: str) -> str:
     return digest.hexdigest()
 
 
+def account_paths(store: Store) -> list[str]:
+    """Return the accounts of runs that have not ended. Raises OSError."""
+    listed = store.filesystem.get_file_info(FileSelector(FOLDER, allow_not_found=True))
+    paths = [info.path for info in listed if info.type == FileType.File]
+    return [
+        path for path in paths if path.startswith(f"{FOLDER}/{PREFIX}") and path.endswith(SUFFIX)
+    ]
+
+
 def read_accounts(store: Store) -> list[Account]:
     """Return the accounts of runs that have not ended. Raises ArchiveError, OSError."""
-    listed = store.filesystem.get_file_info(FileSelector(FOLDER, allow_not_found=True))
-    found = []
-    for info in listed:
-        name = info.base_name
-        if info.type == FileType.File and name.startswith(PREFIX) and name.endswith(SUFFIX):
-            found.append(_read(store, info.path))
-    return found
+    return [_read(store, path) for path in account_paths(store)]
 
 
 def _read(store: Store, path: str) -> Account:

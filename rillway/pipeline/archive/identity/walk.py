@@ -53,9 +53,7 @@ def walk(connection: Connection, table: ArchiveTable, stream: str, epoch: int, e
     entry share all entries before it. Erased entries count as equal, by their IDs.
     """
     expired_ms = _expired_ms(table, stream, epoch)
-    state, record = table.state(stream), table.record(stream)
-    epochs = () if state is None else state.epochs
-    erased = erased_on_line(table.store, stream, record, epochs, epoch)
+    erased = erased_on_line(table.store, stream, table.record(stream), epoch)
     live = live_identities(connection, stream, end)
     entry = next(live, None)
     if entry is None:

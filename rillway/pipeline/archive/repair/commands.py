@@ -15,8 +15,10 @@ from typing import Any
 from rillway.pipeline.archive.files.parquet_files import ArchivedFile
 from rillway.pipeline.archive.files.store import LogDamaged, Store
 from rillway.pipeline.archive.repair.findings import (
+    ERASURE,
     LIVE,
     Finding,
+    check_erasures,
     check_log,
     check_table,
     file_finding,
@@ -64,6 +66,7 @@ def _verified(store: Store, options: argparse.Namespace) -> tuple[list[Finding],
         raise
     table = ArchiveTable(store, delta)
     findings, sound = check_table(table)
+    findings += check_erasures(store)
     files = table.files()
     facts = {
         "version": table.version,
@@ -75,7 +78,7 @@ def _verified(store: Store, options: argparse.Namespace) -> tuple[list[Finding],
     if options.deep and knows_streams:
         findings += _rows_checked(table, sound)
     # With damaged files, entries that are missing from the rows would be reported twice.
-    if options.url is not None and not findings:
+    if options.url is not None and all(finding.kind == ERASURE for finding in findings):
         with connect(options.url) as connection:
             findings += check_live(connection, table)
     return findings, facts
@@ -99,7 +102,7 @@ def _summary(store: Store, findings: list[Finding], facts: dict[str, Any]) -> st
     if not findings:
         return f"{what}: nothing is wrong"
     what = f"{what}: {count_of(len(findings), 'finding')}"
-    if all(finding.kind == LIVE for finding in findings):  # no file is damaged
+    if all(finding.kind in (ERASURE, LIVE) for finding in findings):  # no file is damaged
         return what
     return (
         f"{what}; `rillway archive repair --to {store}` repairs what it can (with --deep also what "

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from pyarrow.fs import FileType
 
 from rillway.pipeline.archive.columns.statistics import least_text
+from rillway.pipeline.archive.erasure.progress import account_paths
 from rillway.pipeline.archive.files.log_files import read_log
 from rillway.pipeline.archive.files.parquet_files import EPOCH, STREAM, ArchivedFile, statistics
 from rillway.pipeline.archive.files.store import (
@@ -27,6 +28,7 @@ from rillway.pipeline.archive.table import ArchiveTable
 from rillway.plurals import count_of
 
 LOG, STATE, FILE, ROWS, ANCHOR, LIVE = "log", "state", "file", "rows", "anchor", "live"
+ERASURE = "erasure"
 BOUNDS = STREAM, EPOCH, "ms"
 
 
@@ -79,6 +81,12 @@ def state_damage(store: Store, number: int) -> str:
     if store.filesystem.get_file_info(path_of(number)).type == FileType.NotFound:
         return "is missing, but the log names it"
     return "cannot be read, but the log names it"
+
+
+def check_erasures(store: Store) -> list[Finding]:
+    """Find erasures that have not ended. Raises OSError."""
+    text = "an erasure has not ended: if it is not running, run it again to finish it"
+    return [Finding(ERASURE, path, text) for path in account_paths(store)]
 
 
 def check_files(store: Store, files: Iterable[ArchivedFile]) -> Iterator[tuple[ArchivedFile, str]]:

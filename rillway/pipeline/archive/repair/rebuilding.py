@@ -14,6 +14,8 @@ from dataclasses import replace
 import pyarrow as pa
 
 from rillway.pipeline.archive.columns.layouts import LAYOUT, Layout, from_metadata
+from rillway.pipeline.archive.erasure.journal import numbers as numbers_of_journals
+from rillway.pipeline.archive.erasure.journal import read_journal
 from rillway.pipeline.archive.files.extents import runs_of
 from rillway.pipeline.archive.files.parquet_files import STREAM, ArchivedFile, id_at
 from rillway.pipeline.archive.files.rows import KEYS, READ_ROWS, open_file
@@ -54,6 +56,10 @@ def rebuilt(table: ArchiveTable) -> tuple[dict[str, StreamRecord], int | None]:
     for name, known in layouts.items():
         # Layouts in footers take precedence: an older state may have others with their numbers.
         records[name] = replace(records[name], layouts={**records[name].layouts, **known})
+    for number in numbers_of_journals(table.store):
+        for name in records.keys() & read_journal(table.store, number).entries.keys():
+            erasures = (*records[name].erasures, number)
+            records[name] = replace(records[name], erasures=tuple(dict.fromkeys(erasures)))
     return records, version
 
 

@@ -14,6 +14,8 @@ import pyarrow.compute as pc
 
 from rillway.pipeline.archive.columns.decoding import RowDamaged
 from rillway.pipeline.archive.columns.entries import by_stream, entries_of
+from rillway.pipeline.archive.erasure.journal import all_erased
+from rillway.pipeline.archive.erasure.targets import Targets
 from rillway.pipeline.archive.files.extents import runs_of
 from rillway.pipeline.archive.files.merge import merged
 from rillway.pipeline.archive.files.parquet_files import (
@@ -69,10 +71,12 @@ class RowsCheck:
     runs: dict[str, dict[int, Run]] = field(default_factory=dict)
     hashes: dict[tuple[str, int, str], str] = field(default_factory=dict)
     is_whole: bool = True
+    erased: Targets = field(default_factory=lambda: Targets({}))
 
     def run(self, files: Sequence[ArchivedFile]) -> None:
         """Check the rows of files. Raises ArchiveError if the state cannot be read."""
         records = self.table.records
+        self.erased = Targets(all_erased(self.table.store, records))
         ids = {format_id(a.id) for record in records.values() for a in record.state.anchors}
         anchors = pa.array(sorted(ids), pa.string())
         for group in overlapping(sorted(files, key=lambda file: (file.first_ms, file.last_ms))):
@@ -112,6 +116,7 @@ class RowsCheck:
                 run = self.runs.setdefault(stream, {}).setdefault(epoch, Run())
                 run.add(id_at(batch, first), id_at(batch, last))
             self._check_columns(batch)
+            self._check_erased(batch)
             for part in by_stream(batch):
                 try:
                     self._remember(entries_of(self.table, part), anchors)
@@ -162,6 +167,13 @@ class RowsCheck:
         if index >= 0:
             row = batch.slice(index, 1).to_pylist()[0]
             self._add(ROWS, row[STREAM], f"{row['id']}: its columns ms, seq, ts do not match")
+
+    def _check_erased(self, batch: pa.RecordBatch) -> None:
+        """Check that no erased row is there again: another program may restore an old version."""
+        rows = batch.filter(self.erased.mask(batch))
+        for row in rows.select([STREAM, "id"]).to_pylist()[:MAX_FINDINGS]:
+            text = f"{row['id']} was erased, and is there again: `rillway archive erase` removes it"
+            self._add(ROWS, row[STREAM], text)
 
     def _times(self, batch: pa.RecordBatch) -> pa.Array:
         """Return the expected `ts`, by the unit of each stream's IDs."""

@@ -150,16 +150,22 @@ def _merge(
 def replace_files(
     table: ArchiveTable, old: Sequence[ArchivedFile], new: Sequence[ArchivedFile]
 ) -> None:
-    """Commit the replacement of files by others with the same rows. Raises ArchiveError."""
+    """Commit the replacement of files by others with the same rows. Raises ArchiveError.
+
+    Then the new files are deleted, as their rows may have been erased meanwhile.
+    """
+    reason = "gave up, because others kept committing"
     for _ in range(MAX_COMMIT_ATTEMPTS):
         if table.names_any(new):
             return  # the reply to a put was lost, and its retry conflicted with itself
         named = {file.path for file in table.files()}
         if not named.issuperset(file.path for file in old):
-            raise ArchiveError(f"{table.store}: another process compacts or expires it")
+            reason = "another process compacts, expires or erases it"
+            break
         try:
             table.replace(old, new)
             return
         except CommitConflict:
             table.refresh()
-    raise ArchiveError(f"{table.store}: gave up, because others kept committing")
+    table.store.remove(*(file.path for file in new))
+    raise ArchiveError(f"{table.store}: {reason}")

@@ -86,7 +86,13 @@ def _expire(
     if not old:
         return
     changed = _records(table, gone, before_ms)
-    table.expire(old, kept, table.write_state(changed, None))
+    try:
+        table.expire(old, kept, table.write_state(changed, None))
+    except CommitConflict:
+        table.refresh()
+        if not table.names_any(kept):
+            table.store.remove(*(file.path for file in kept))
+        raise
     done.files_before, done.files_after = len(old), len(kept)
     done.rows = sum(extent.rows for extent in gone.values())
     done.bytes_before = sum(file.size_bytes for file in old)

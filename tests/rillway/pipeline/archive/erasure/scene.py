@@ -1,4 +1,4 @@
-"""An archive with entries of a customer who is to be erased, and a search for what is left of her."""
+"""An archive with entries of a customer who is to be erased, and a search for traces of her."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def make_scene(connection: Connection, root: Path) -> ArchiveTable:
         add_round(connection, day)
         archive_all(connection, table)
         if day == ROUNDS - 2:
-            compact(table, vacuum_after_hours=None)
+            compact(table, vacuum_after_hours=None)  # replaced files stay
             table.checkpoint()
     add_round(connection, ROUNDS)
     return table
@@ -79,7 +79,7 @@ def others() -> list[str]:
 
 
 def traces(root: Path) -> list[str]:
-    """What is left of her in any file of a folder: raw, Parquet decoded, blocks of Avro inflated."""
+    """What is left of her in the files of a folder: raw, Parquet decoded, Avro inflated."""
     found = []
     for path in sorted(root.rglob("*")):
         if path.is_file():
