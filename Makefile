@@ -428,6 +428,10 @@ archive-model: $(VENV)/.dev redis-server ## random stories of failovers and arch
 archive-orders: $(VENV)/.dev redis-server ## two archivers in each order in which their steps can come: ARGS="--seconds 600"
 	@PYTHONPATH=. $(BIN)/python -m tests.rillway.pipeline.archive.invariant.interleavings $(ARGS)
 
+.PHONY: erase-crash
+erase-crash: $(VENV)/.dev redis-server ## kill erasures at random moments, and look for what is left: ARGS="--rounds 50"
+	@PYTHONPATH=. $(BIN)/python -m tests.rillway.pipeline.archive.erasure.kills $(ARGS)
+
 # Over fixed data and by a fixed clock: only what was changed on purpose looks different.
 .PHONY: screenshots
 screenshots: $(VENV)/.dev chromium ## draw the pictures in docs/images

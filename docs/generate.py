@@ -302,7 +302,7 @@ def newer_text() -> str:
 # -- the command line ----------------------------------------------------------------------------
 
 JOBS = (
-    *("archive compact", "archive epochs", "archive expire", "archive status"),
+    *("archive compact", "archive epochs", "archive erase", "archive expire", "archive status"),
     *("cluster start", "cluster status", "cluster add", "cluster remove", "cluster stop"),
     "demo departures",
 )

@@ -31,6 +31,12 @@ TESTED_ELSEWHERE: dict[str, str] = {
         )
     },
     "rillway/pipeline/archive/engine.py": "test_archiver.py, and jvm/test_commands.py",
+    **{
+        f"rillway/pipeline/archive/erasure/{module}.py": "test_eraser.py, test_commands.py"
+        for module in (
+            *("journal", "memory", "progress", "rewriting", "selection", "targets", "traces"),
+        )
+    },
     "rillway/pipeline/archive/files/actions.py": "test_table.py, and columns/test_statistics.py",
     "rillway/pipeline/archive/groups.py": "test_trim.py beside it",
     "rillway/pipeline/archive/identity/sources.py": "test_recognition.py beside it",

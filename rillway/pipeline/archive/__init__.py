@@ -17,6 +17,7 @@
 `pins`          groups that keep a stream from being trimmed while it is read
 `lease`         excludes a second archiver
 `upkeep`        compaction, expiry, and both regularly
+`erasure`       removes entries for ever, from memory and archive
 `repair`        finds and repairs damage
 `iceberg`       a mirror of the table for readers of Iceberg
 `report`        reports on rounds and streams, for people and programs

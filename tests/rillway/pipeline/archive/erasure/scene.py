@@ -84,12 +84,9 @@ def traces(root: Path) -> list[str]:
     for path in sorted(root.rglob("*")):
         if path.is_file():
             name = str(path.relative_to(root))
-            found += [f"{name}: {word!r}" for word in BYTES if is_in(word, path)]
+            content = b"\n".join(contents(path))
+            found += [f"{name}: {word!r}" for word in BYTES if word in content]
     return found
-
-
-def is_in(word: bytes, path: Path) -> bool:
-    return any(word in content for content in contents(path))
 
 
 def contents(path: Path) -> Iterator[bytes]:
