@@ -62,7 +62,7 @@ def test_a_change_of_c_types_translates_again_what_imports_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     texts = {
-        "storage/user.py": "import cython\n",
+        "storage/user.py": "\nimport cython\n",
         "storage/user.pxd": "from rillway.app.storage.used cimport Used\n\ncdef int own\n",
         "storage/used.pxd": "from rillway.app.storage.deep cimport Deep\n\ncdef Deep used\n",
         "storage/deep.pxd": "cdef class Deep:\n    pass\n",
