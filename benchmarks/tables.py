@@ -178,8 +178,8 @@ def _programs(cases: Mapping[str, Case]) -> Iterator[str]:
     yield "\n## Programs that people run\n"
     yield "Figures of Rillway, Redis and Valkey: jobs a second, and how busy the server's core was;"
     yield "the 99th percentile of the time of a job; the processor time of the server for a job,"
-    yield "with its ratios to theirs. A rate has a ratio where the cores were busy to 0.8:"
-    yield "elsewhere it is the program's own.\n"
+    yield "with its ratios to theirs. The rate has a ratio where the core of Rillway or of Redis was"
+    yield "busy to 0.8: elsewhere it is the program's own.\n"
     yield _row("", "jobs/s", "core busy", "ratio", "p99, ms", "µs a job", "Redis", "Valkey")
     yield _row(*["---"] * 8)
     for name, rate in cases.items():
@@ -187,7 +187,7 @@ def _programs(cases: Mapping[str, Case]) -> Iterator[str]:
         if name.startswith(_PROGRAMS) and p99 and cpu:
             busy = [_busy(rate["pairs"].get(server, ())) for server in _SERVERS]
             shown = ", ".join(f"{share:.2f}" for share in busy if share is not None)
-            counts = min(share for share in busy[:2] if share is not None) >= COUNTED
+            counts = max(share or 0 for share in busy[:2]) >= COUNTED
             ratio = _ratio(rate, "ratio") if counts else ""
             ratios = [_ratio(cpu, kind) for kind in ("ratio", "valkey_ratio")]
             title = name.removeprefix(_PROGRAMS)

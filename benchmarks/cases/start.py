@@ -79,11 +79,12 @@ class Files:
     work: Callable[[Server, int], None]
     directives: tuple[str, ...]
     divisor: int = 1
+    is_of_redis: bool = False  # Valkey 9 refuses snapshots of Redis 8
 
 
 ALL_FILES = [
     Files("requests", fill, ONLY_REQUESTS),
-    Files("snapshot", _add_and_save, ()),
+    Files("snapshot", _add_and_save, (), is_of_redis=True),
     *(
         Files(name, partial(_each, make=make), ONLY_REQUESTS, divisor=5)
         for name, make in SMALL_WRITES.items()
@@ -120,7 +121,14 @@ def _held(server: Server) -> tuple[object, object]:
 
 def _loading_case(files: Files) -> Case:
     row = Row(f"load/{files.name}", "requests/s")
-    return Case(row.name, (row,), partial(_load, files), has_warm_up=False, most_pairs=3)
+    return Case(
+        row.name,
+        (row,),
+        partial(_load, files),
+        has_warm_up=False,
+        most_pairs=3,
+        is_of_redis=files.is_of_redis,
+    )
 
 
 FIRST_PONG = Row("start/first-pong", "ms", lower_is_better=True)

@@ -196,14 +196,14 @@ def test_a_case_that_fails_is_noted_and_the_others_go_on(tmp_path: Path) -> None
     assert (result["case"], result["ratio"]["median"]) == ("ping/p1-c50", 2.0)
 
 
-def test_all_but_what_needs_files_of_redis_is_measured_beside_valkey() -> None:
+def test_all_but_snapshots_of_redis_and_tls_is_measured_beside_valkey() -> None:
     @contextmanager
     def opened(contender: Contender, _scale: Scale) -> Iterator[Session]:
         speed = 6.0 if contender.is_ours else 4.0 if contender.is_valkey else 3.0
         yield Session(lambda: {"ping/p1-c50": Figure(speed)})
 
-    def measured(*, is_of_redis: bool) -> Result:
-        case = Case("ping/p1-c50", (Row("ping/p1-c50"),), opened, is_of_redis=is_of_redis)
+    def measured(**properties: bool) -> Result:
+        case = Case("ping/p1-c50", (Row("ping/p1-c50"),), opened, **properties)  # type: ignore[arg-type]
         (result,) = compare(case, contenders, QUICK)
         return result
 
@@ -214,11 +214,11 @@ def test_all_but_what_needs_files_of_redis_is_measured_beside_valkey() -> None:
         Contender(program, cores, False),
         Contender(program, cores, False, is_valkey=True),
     ]
-    any_server, files = measured(is_of_redis=False), measured(is_of_redis=True)
-    assert any_server.ratio is not None and any_server.ratio.median == 2.0
-    assert any_server.valkey_value == 4.0
-    assert any_server.valkey_ratio is not None and any_server.valkey_ratio.median == 1.5
-    assert (files.their_value, files.valkey_value, files.valkey_ratio) == (3.0, None, None)
+    found = measured()
+    assert found.ratio is not None and found.ratio.median == 2.0
+    assert found.valkey_ratio is not None and found.valkey_ratio.median == 1.5
+    for other in (measured(is_of_redis=True), measured(is_encrypted=True)):
+        assert (other.their_value, other.valkey_value, other.valkey_ratio) == (3.0, None, None)
 
 
 def test_headlines_alone_are_measured_beside_an_older_redis() -> None:

@@ -95,15 +95,15 @@ def busy(shares: tuple[float, float, float]) -> dict[str, Any]:
 
 def test_a_program_has_a_row_and_its_rate_counts_where_the_cores_are_busy() -> None:
     cases = [
-        case("programs/rq-work", 90, 100, 120) | {"pairs": busy((0.9, 0.8, 0.1))},
+        case("programs/rq-work", 90, 100, 120) | {"pairs": busy((0.8, 0.5, 0.1))},
         case("programs/rq-work-p99", 3, 2, 4),
         case("programs/rq-work-cpu", 30, 15, 20),
-        case("programs/rq-send", 90, 100, 120) | {"pairs": busy((0.9, 0.7, 0.1))},
+        case("programs/rq-send", 90, 100, 120) | {"pairs": busy((0.7, 0.6, 0.9))},
         case("programs/rq-send-p99", 3, 2, 4),
         case("programs/rq-send-cpu", 30, 15, 20),
     ]
     found = list(tables([run(*cases)]))
     figures = "3, 2, 4 | 30.0, 15.0, 20.0 | 2.00 | 1.50 |"
-    assert f"| rq-work | 90.0, 100, 120 | 0.90, 0.80, 0.10 | 0.90 | {figures}" in found
-    assert f"| rq-send | 90.0, 100, 120 | 0.90, 0.70, 0.10 |  | {figures}" in found
+    assert f"| rq-work | 90.0, 100, 120 | 0.80, 0.50, 0.10 | 0.90 | {figures}" in found
+    assert f"| rq-send | 90.0, 100, 120 | 0.70, 0.60, 0.90 |  | {figures}" in found
     assert "| programs/rq-send | requests/s | 90.0 | 100 | 0.90 | 120 | 0.75 |" in found
