@@ -178,7 +178,7 @@ def _programs(cases: Mapping[str, Case]) -> Iterator[str]:
     yield "\n## Programs that people run\n"
     yield "Figures of Rillway, Redis and Valkey: jobs a second, and how busy the server's core was;"
     yield "the 99th percentile of the time of a job; the processor time of the server for a job,"
-    yield "with its ratios to theirs. The rate has a ratio where the core of Rillway or of Redis was"
+    yield "with its ratios to theirs. The rate has a ratio where the core of Rillway or Redis was"
     yield "busy to 0.8: elsewhere it is the program's own.\n"
     yield _row("", "jobs/s", "core busy", "ratio", "p99, ms", "µs a job", "Redis", "Valkey")
     yield _row(*["---"] * 8)
