@@ -17,7 +17,7 @@ from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.query.command import select
 from rillway.pipeline.query.history import open_history, read_history
 from rillway.pipeline.wire.connection import Connection
-from tests.rillway.pipeline.query.test_filters import TYPED, TYPED_CONDITIONS, typed_batch
+from tests.rillway.pipeline.ranges.test_filters import TYPED, TYPED_CONDITIONS, typed_batch
 from tests.rillway.pipeline.scene import ids_of
 
 if TYPE_CHECKING:

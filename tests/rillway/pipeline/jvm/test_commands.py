@@ -20,7 +20,7 @@ from rillway.pipeline.wire.cluster import connect
 from rillway.pipeline.wire.connection import Connection
 from rillway.pipeline.wire.ids import parse_id
 from rillway.testing.processes import RillwayCluster
-from tests.rillway.pipeline.query.test_filters import CONDITIONS, ENTRIES
+from tests.rillway.pipeline.ranges.test_filters import CONDITIONS, ENTRIES
 from tests.rillway.pipeline.scene import add_many, ids_of
 
 if TYPE_CHECKING:
