@@ -180,7 +180,7 @@ stream = stream.option("startingOffsets", "earliest").option("maxEntriesPerTrigg
 writer = stream.load("orders").writeStream.format("redis-streams")
 writer = writer.options(url=url, stream="copy", delivery="exactly-once")
 writer = writer.option("checkpointLocation", checkpoint).trigger(availableNow=True)
-assert writer.start().awaitTermination(120)
+assert writer.start().awaitTermination(600)
 """
 
 

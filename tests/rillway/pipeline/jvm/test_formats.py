@@ -91,7 +91,7 @@ def test_an_unknown_option_is_told_to_the_user(spark: SparkSession, link: Connec
 
 
 def drain(query: Any) -> None:
-    assert query.awaitTermination(60), "the query did not end"
+    assert query.awaitTermination(600), "the query did not end"
 
 
 @pytest.fixture
@@ -169,7 +169,7 @@ def test_a_history_that_diverged_ends_a_query_or_is_read_again(
     add(link, "s", new)
     before = list(values(link, "copied"))
     with pytest.raises(Exception, match="history diverged") as raised:
-        copy(spark, link, checkpoint).awaitTermination(60)
+        copy(spark, link, checkpoint).awaitTermination(600)
     assert "s: had been read up to 50-0, 50 entries, but the history" in root_cause(raised.value)
     assert list(values(link, "copied")) == before
     drain(copy(spark, link, checkpoint, failOnDataLoss="false"))
@@ -203,7 +203,7 @@ def test_entries_deleted_before_a_batch_is_run_again_shift_nothing(
 
     bad = "ms = 6000 AND raise_error('a task fails') IS NOT NULL"
     with pytest.raises(Exception, match="a task fails"):
-        start(entries.where(f"NOT ({bad})")).awaitTermination(60)
+        start(entries.where(f"NOT ({bad})")).awaitTermination(600)
     before = link.call("XLEN", "copied")
     assert 0 < before < 10_000
     link.call("XDEL", "s", "3-0", "2600-0", "5001-0", "5500-0")

@@ -109,7 +109,7 @@ def reader_of(spark: SparkSession, link: Connection) -> DataStreamReader:
 
 def finish(query: StreamingQuery) -> int:
     """How many rows it has read."""
-    assert query.awaitTermination(60), "the query did not end"
+    assert query.awaitTermination(600), "the query did not end"
     return sum(progress["numInputRows"] for progress in query.recentProgress)
 
 
