@@ -18,6 +18,7 @@
 `lease`         excludes a second archiver
 `upkeep`        compaction, expiry, and both regularly
 `erasure`       removes entries for ever, from memory and archive
+`foreign`       changes that other programs make to the table
 `repair`        finds and repairs damage
 `iceberg`       a mirror of the table for readers of Iceberg
 `report`        reports on rounds and streams, for people and programs

@@ -32,6 +32,8 @@ from rillway.pipeline.archive.engine import Engine, EngineFailed
 from rillway.pipeline.archive.erasure.memory import delete_returned
 from rillway.pipeline.archive.files.parquet_files import ArchivedFile
 from rillway.pipeline.archive.files.periods import day_of
+from rillway.pipeline.archive.foreign.changes import Changes
+from rillway.pipeline.archive.foreign.holes import lost_in_memory
 from rillway.pipeline.archive.identity.guards import (
     ANCHOR,
     DONE,
@@ -74,7 +76,7 @@ from rillway.pipeline.wire.facts import (
     group_name,
     group_positions,
 )
-from rillway.pipeline.wire.ids import MIN_ID
+from rillway.pipeline.wire.ids import MAX_ID, MIN_ID, format_id
 from rillway.pipeline.wire.places import record_place
 
 # A stream that changes after it was recognised is recognised again.
@@ -131,6 +133,7 @@ class Archiver:
         self._engine = engine
         self._settings = settings
         self._hooks = hooks or Hooks()
+        self._changes = Changes(table)
 
     def archive(self, stream: str, hooks: Hooks | None = None) -> StreamReport:
         """Run a round of one stream. Raises the stream's failure, and what `round` raises."""
@@ -156,7 +159,13 @@ class Archiver:
             lifetime_ms, left_out = settings.lease_ms, connection.left_out
             with Leases(connection.url, keys, what, lifetime_ms, left_out) as leases:
                 run = _Round(
-                    connection, leases, self._table, self._engine, settings, hooks or self._hooks
+                    connection,
+                    leases,
+                    self._table,
+                    self._engine,
+                    settings,
+                    hooks or self._hooks,
+                    self._changes,
                 )
                 run.run()
                 run.outcome.failures |= leases.taken
@@ -176,6 +185,7 @@ class _Round:
         engine: Engine,
         settings: ArchiverSettings,
         hooks: Hooks,
+        changes: Changes,
     ) -> None:
         self._connection = connection
         self._table = table
@@ -185,7 +195,8 @@ class _Round:
         self._planner = Planner(connection)
         self._guards = Guards(connection)
         self._trimmer = Trimmer(connection, settings.rules)
-        self._commits = Commits(table, leases, hooks.reached)
+        self._changes = changes
+        self._commits = Commits(table, leases, hooks.reached, changes)
         names = leases.held
         self._stages = Stages(names)
         self._streams: dict[str, RoundStream] = {}
@@ -199,6 +210,7 @@ class _Round:
         for _ in range(MAX_ATTEMPTS):
             self._stages.move(self._stages.at(Stage.CHANGED), Event.RETRIED)
             self._table.refresh()
+            self._changes.check()
             self._leave_out(self._attempt())
             if not self._stages.at(Stage.CHANGED):
                 break
@@ -478,7 +490,11 @@ class _Round:
         if not streams:
             return
         group = self._table.group
-        archived = {stream.name: stream.archived(self._marker(stream), group) for stream in streams}
+        lost = self._lost(streams)
+        archived = {
+            stream.name: stream.archived(self._marker(stream), group, lost.get(stream.name, MAX_ID))
+            for stream in streams
+        }
         # The facts of the others were read when they were recognised.
         moved = [stream.name for stream in streams if stream.is_moved]
         groups = {stream.name: stream.found.seen.groups for stream in streams}
@@ -489,6 +505,8 @@ class _Round:
             report, now = stream.report, facts[stream.name]
             report.end, report.epoch = stream.at.id, stream.record.state.present.number
             report.remaining, report.lag = now.length, backlog(stream.at.id, stream.at.n, now)
+        # Another program may have committed after this one.
+        self._changes.check()
         if self._settings.trims:
             self._report_trims(streams, self._trimmer.trim_all(archived, facts, groups))
         # Last, because until then they show which history a stream had.
@@ -504,6 +522,21 @@ class _Round:
         self._stages.move(
             [name for name in archived if self._stages[name] is not Stage.CHANGED], Event.TRIMMED
         )
+
+    def _lost(self, streams: Sequence[RoundStream]) -> dict[str, int]:
+        """Return the first entries in memory that the archive has lost: they are not trimmed."""
+        records = {stream.name: stream.record for stream in streams if stream.record.absent}
+        if not records or self._settings.accepts_loss:
+            return {}
+        found = lost_in_memory(self._connection, records)
+        for stream in streams:
+            if stream.name in found:
+                stream.policy.notes.append(
+                    f"{stream.name}: {format_id(found[stream.name])} and what follows stays in "
+                    "memory, as the archive has lost entries: `rillway archive repair --to "
+                    f"{self._table.store} --url ...` fills them in, --accept-loss gives them up"
+                )
+        return found
 
     def _report_trims(self, streams: Sequence[RoundStream], done: Mapping[str, Trimmed]) -> None:
         for stream in streams:

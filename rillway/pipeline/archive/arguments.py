@@ -401,7 +401,7 @@ def repair_parser() -> Parser:
     parser.add_argument(
         "--drop-files",
         action="store_true",
-        help="remove missing or damaged files from the table; their rows are lost",
+        help="remove missing or damaged files from the table, and record what is missing",
     )
     parser.add_argument(
         "--deep",
@@ -413,7 +413,18 @@ def repair_parser() -> Parser:
         action="store_true",
         help="if a damaged version of the log cannot be rebuilt, give it up with all later ones",
     )
-    _add_needless_url(parser)
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument(
+        "--url",
+        type=server_url,
+        help="fill in what was lost with files from the memory of this server",
+    )
+    source.add_argument(
+        "--from",
+        dest="origin",
+        metavar="PATH",
+        help="the same from an RDB file or from a copy of the archive",
+    )
     return parser
 
 

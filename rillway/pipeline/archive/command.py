@@ -51,7 +51,7 @@ from rillway.pipeline.archive.report.rounds import (
     summary,
     total,
 )
-from rillway.pipeline.archive.report.status import as_total, find_status
+from rillway.pipeline.archive.report.status import as_total, current_line_sql, find_status
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, is_table, place_of
 from rillway.pipeline.archive.trim import TrimRules
 from rillway.pipeline.archive.upkeep.commands import compact_main, expire_main, upkeep_main
@@ -437,6 +437,8 @@ def status_main(options: argparse.Namespace) -> int:
         print(json.dumps(one.as_json()) if options.json else one.line())
     if not options.json:
         print(as_total(table, len(found)))
+        if sql := current_line_sql(table):
+            print(f"without earlier epochs: {sql}")
     wrong = [
         f"{one.stream}: is neither in {table.store} nor at {public_url(options.url)}"
         for one in found

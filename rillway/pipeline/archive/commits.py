@@ -10,10 +10,12 @@ from dataclasses import replace
 
 from rillway.pipeline.archive.columns.layouts import LayoutClash, united
 from rillway.pipeline.archive.files.parquet_files import ArchivedFile
+from rillway.pipeline.archive.foreign.changes import Changes
 from rillway.pipeline.archive.identity.epochs import StreamRecord
 from rillway.pipeline.archive.lease import Leases
 from rillway.pipeline.archive.round_stream import Step
 from rillway.pipeline.archive.table import (
+    CHECKED,
     MAX_COMMIT_ATTEMPTS,
     ArchiveError,
     ArchiveTable,
@@ -30,8 +32,15 @@ class Commits:
     `reached` is called at each step; `conflicts`: the number of commits that were retried.
     """
 
-    def __init__(self, table: ArchiveTable, leases: Leases, reached: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        table: ArchiveTable,
+        leases: Leases,
+        reached: Callable[[str], None],
+        changes: Changes,
+    ) -> None:
         self._table = table
+        self._changes = changes
         self._leases = leases
         self._reached = reached
         self.conflicts = 0
@@ -46,6 +55,7 @@ class Commits:
         by_name = {step.stream.name: step for step in steps}
         note = note_of(steps)
         for _ in range(MAX_COMMIT_ATTEMPTS):
+            self._changes.check()
             taken = {name: self._taken(name) for name, s in by_name.items() if self._is_taken(s)}
             if errors := taken or self._leases.check(by_name):
                 return errors
@@ -95,6 +105,7 @@ class Commits:
             record,
             expired_before_ms=now.expired_before_ms,
             expired=now.expired,
+            absent=now.absent,
             layouts=layouts,
             erasures=now.erasures,
         )
@@ -105,6 +116,7 @@ def note_of(steps: Sequence[Step]) -> dict[str, str]:
     notes = [note for step in steps for note in step.stream.policy.notes]
     return {
         "rillway.operation": "archive",
+        CHECKED: "1",
         "rillway.streams": str(len(steps)),
         "rillway.entries": str(sum(step.rows for step in steps)),
     } | ({"rillway.notes": "; ".join(notes[:MAX_NOTES])} if notes else {})

@@ -22,7 +22,7 @@ from rillway.pipeline.ranges.loss import check_count
 from rillway.pipeline.ranges.offsets import Position
 from rillway.pipeline.ranges.plan import backlog
 from rillway.pipeline.wire.facts import StreamFacts
-from rillway.pipeline.wire.ids import MIN_ID, MS, ms_of
+from rillway.pipeline.wire.ids import MAX_ID, MIN_ID, MS, ms_of
 from rillway.plurals import count_of
 
 
@@ -140,9 +140,9 @@ class RoundStream:
             marker, found.marker_at, found.anchor, found.end.id, None, found.anchor, branch, others
         )
 
-    def archived(self, marker: str, group: str) -> Archived:
+    def archived(self, marker: str, group: str, kept_from: int = MAX_ID) -> Archived:
         """Return what a trim needs: the archived end, with marker and anchor."""
-        return Archived(marker, self.at.id, self.anchor, group, self.record.unit or MS)
+        return Archived(marker, self.at.id, self.anchor, group, self.record.unit or MS, kept_from)
 
     # -- a batch ----------------------------------------------------------------------------------
 

@@ -92,6 +92,8 @@ ALL_STATISTICS = {"delta.dataSkippingNumIndexedCols": "-1"}
 ORPHAN_HOURS = 24
 MAX_COMMIT_ATTEMPTS = 20
 STATE = "rillway:state"
+# In `commitInfo` of commits before which those of other programs were checked.
+CHECKED = "rillway.checked"
 ARCHIVE_GROUP_PREFIX = "__archive:"
 
 
@@ -123,8 +125,9 @@ class ArchiveTable:
         self._files: tuple[int, list[ArchivedFile]] | None = None
         self._state: tuple[int, int | None] | None = None
         self._columns: tuple[int, Columns] | None = None
-        if delta.protocol().min_reader_version > MAX_READER_VERSION:
-            raise ArchiveError(f"{store}: the table uses features of Delta that are not supported")
+        # The versions that this object has committed.
+        self.own_versions: frozenset[int] = frozenset()
+        self._check_protocol()
         names = {field.name for field in delta.schema().fields}
         if not names.issuperset(TABLE_SCHEMA.names):
             raise ArchiveError(f"{store}: a Delta table, but no archive of streams")
@@ -178,6 +181,19 @@ class ArchiveTable:
             self._delta.update_incremental()
         except (DeltaError, OSError) as error:
             raise log_damaged(self.store, error) from None
+        self._check_protocol()
+
+    def _check_protocol(self) -> None:
+        """Refuse features that change the meaning of files. Raises ArchiveError."""
+        protocol = self._delta.protocol()
+        if protocol.min_reader_version <= MAX_READER_VERSION:
+            return
+        features = sorted(protocol.reader_features or ["columnMapping"])
+        raise ArchiveError(
+            f"{self.store}: another program has given the table features of Delta that an archive "
+            f"does not have: {', '.join(features)}. Drop them there (in Spark: ALTER TABLE "
+            "delta.`...` DROP FEATURE ...)"
+        )
 
     # -- content ----------------------------------------------------------------------------------
 
@@ -218,7 +234,13 @@ class ArchiveTable:
     def expire_after(self) -> float | None:
         """The number of seconds for which rows are kept; None: for ever."""
         found: str = self._delta.metadata().configuration.get(EXPIRE_PROPERTY, "")
-        return float(found) if found else None
+        try:
+            return float(found) if found else None
+        except ValueError:
+            raise ArchiveError(
+                f"{self.store}: another program has set {EXPIRE_PROPERTY} to {found!r}: "
+                "`rillway archive upkeep --expire-after` sets it again"
+            ) from None
 
     def set_expire_after(self, seconds: float | None) -> None:
         """Set how long the regular upkeep keeps rows. Raises ArchiveError."""
@@ -468,6 +490,7 @@ class ArchiveTable:
         note: Mapping[str, str],
     ) -> None:
         named = [] if state_number is None else [Transaction(STATE, state_number)]
+        before = self.version
         try:
             self._delta.create_write_transaction(
                 actions,
@@ -485,6 +508,7 @@ class ArchiveTable:
             raise CommitConflict(first_line(error)) from None
         except (DeltaError, OSError) as error:
             raise failure(self.store, error) from None
+        self.own_versions = frozenset([before + 1])
         self.refresh()
         sync_log(self.store, self.version)
 

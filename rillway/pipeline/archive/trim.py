@@ -35,7 +35,7 @@ from rillway.pipeline.ranges.anchors import Anchor
 from rillway.pipeline.wire.capabilities import Capabilities
 from rillway.pipeline.wire.connection import Connection, Reply
 from rillway.pipeline.wire.facts import StreamFacts, all_facts, all_group_infos
-from rillway.pipeline.wire.ids import MIN_ID, MS, id_of_time, time_ms
+from rillway.pipeline.wire.ids import MAX_ID, MIN_ID, MS, id_of_time, time_ms
 
 MAX_ATTEMPTS = 100
 
@@ -55,7 +55,7 @@ class Archived:
 
     `anchor`: the last archived entry that is live, None if there is none; `group`: the common
     prefix of the names of the archive's groups, of which only `marker` is in use; `unit`: the unit
-    of the IDs.
+    of the IDs; `kept_from`: the first entry that must stay, as the archive has lost it.
     """
 
     marker: str
@@ -63,6 +63,7 @@ class Archived:
     anchor: Anchor | None
     group: str = ""
     unit: str = MS
+    kept_from: int = MAX_ID
 
     def is_stale(self, name: str) -> bool:
         """Return True for the archive's groups of earlier epochs and of other streams."""
@@ -183,10 +184,11 @@ class Trimmer:
         if archived.anchor is None:
             return MIN_ID
         newest_ms = time_ms(facts.last_id, archived.unit)
+        last = min(archived.anchor.id, archived.kept_from)
         if not self._rules.keep_ms or newest_ms is None:
-            return archived.anchor.id
+            return last
         kept = id_of_time(max(newest_ms - self._rules.keep_ms, 0), archived.unit)
-        return archived.anchor.id if kept is None else min(archived.anchor.id, kept)
+        return last if kept is None else min(last, kept)
 
     def _trim(
         self,

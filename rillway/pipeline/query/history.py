@@ -134,10 +134,13 @@ class History:
     def must_be_copied(self) -> bool:
         """True if Spark's own readers cannot read the archive.
 
-        It is in an object store, its path is a pattern for them, or fields were moved to columns.
+        It is in an object store, its path is a pattern for them, fields were moved to columns, or
+        another program has written files, maybe with rows that are there already.
         """
         if self.archived is None:
             return bool(self.typed)
+        if not all(file.is_own for file in self.archived.files):
+            return True
         folder = self.archived.store.folder
         return folder is None or bool(self.typed) or not GLOB.isdisjoint(str(folder))
 

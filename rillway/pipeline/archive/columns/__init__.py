@@ -8,6 +8,7 @@
 `encoding`    converts entries to columns
 `decoding`    converts rows back to entries
 `entries`     the same for rows of several streams
+`conversion`  the types that other programs give to columns
 `batches`     adds typed columns to batches of several streams
 `statistics`  the least and greatest values of columns, for the table's log
 `inference`   proposes a schema for existing entries

@@ -74,6 +74,8 @@ def _is_due(table: ArchiveTable, file: ArchivedFile) -> bool:
     with open_file(table.store, file) as parquet:
         names = [name for name in (STREAM, LAYOUT) if name in parquet.schema_arrow.names]
         rows = parquet.read(columns=names)
+    if not file.is_own:
+        return False  # an upkeep writes it again first
     if LAYOUT not in names:
         return any(table.columns.of(stream) for stream in rows.column(STREAM).unique().to_pylist())
     for stream, numbers in _layouts_of(rows).items():

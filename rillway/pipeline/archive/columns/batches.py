@@ -8,6 +8,7 @@ from itertools import groupby
 
 import pyarrow as pa
 
+from rillway.pipeline.archive.columns.conversion import converted
 from rillway.pipeline.archive.columns.encoding import Names, Unreadable, encode
 from rillway.pipeline.archive.columns.layouts import KnownLayouts
 from rillway.pipeline.archive.columns.schema import Columns
@@ -42,8 +43,7 @@ def aligned(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         if field.name not in batch.schema.names:
             columns.append(pa.nulls(len(batch), field.type))
         else:
-            column = batch.column(field.name)
-            columns.append(column if column.type == field.type else column.cast(field.type))
+            columns.append(converted(batch.column(field.name), field.type))
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 

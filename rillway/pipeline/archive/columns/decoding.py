@@ -76,6 +76,8 @@ def _alike(
             found.append(rest.values.take(at))
             at = pc.add(at, ONE)
             continue
+        if column not in columns or column not in batch.schema.names:
+            raise RowDamaged(f"a row has the column {column}, which the table no longer has")
         is_there = rest.has_all(name, layout.names.count(name), at)
         texts = canonical(batch.column(column), columns[column])
         found.append(pc.if_else(is_there, rest.values_at(at, is_there), texts))

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rillway.pipeline.archive.columns.batches import aligned
+from rillway.pipeline.archive.columns.conversion import native
 from rillway.pipeline.archive.columns.decoding import rebuilt
 from rillway.pipeline.archive.files.parquet_files import FILE_SCHEMA, STREAM
 from rillway.pipeline.archive.table import ArchiveTable
@@ -26,6 +27,7 @@ def entries_of(table: ArchiveTable, batch: pa.RecordBatch) -> pa.RecordBatch:
     """Return rows of one stream with all fields and no typed columns. Raises RowDamaged."""
     record = table.record(str(batch.column(STREAM)[0]))
     layouts = {} if record is None else record.layouts
+    batch = native(batch, table.columns.fields)
     fields = rebuilt(batch, layouts, table.columns.by_name)
     place = batch.schema.get_field_index(FIELDS)
     return aligned(batch.set_column(place, FILE_SCHEMA.field(FIELDS), fields), FILE_SCHEMA)

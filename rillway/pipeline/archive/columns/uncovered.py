@@ -10,10 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from rillway.pipeline.archive.columns.conversion import native
 from rillway.pipeline.archive.columns.entries import by_stream
 from rillway.pipeline.archive.columns.layouts import LAYOUT, Layout
 from rillway.pipeline.archive.columns.schema import FieldMap
-from rillway.pipeline.archive.files.parquet_files import STREAM, ArchivedFile
+from rillway.pipeline.archive.files.parquet_files import FILE_SCHEMA, STREAM, ArchivedFile
 from rillway.pipeline.archive.files.rows import bounded_batches, open_file
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.arrow.schema import FIELDS
@@ -69,15 +70,21 @@ def _rows_by_layout(
             continue
         with open_file(table.store, file) as parquet:
             names = [name for name in (STREAM, LAYOUT) if name in parquet.schema_arrow.names]
-            held.append(parquet.read(columns=names, use_threads=False))
+            rows = parquet.read(columns=names, use_threads=False)
+            held.append(rows if file.is_own else _native(rows))
             if table.columns and (LAYOUT not in names or held[-1].column(LAYOUT).null_count):
-                _count_names(table, streams, parquet, counts)
+                _count_names(table, streams, parquet, counts, NAMES if file.is_own else FIELDS)
         # Grouping the rows of each file separately would take as long as everything else.
         if sum(map(len, held)) > GROUPED_ROWS:
             found.update(_grouped(held))
             held = []
     found.update(_grouped(held))
     return Counter({key: rows for key, rows in found.items() if key[0] in streams})
+
+
+def _native(rows: pa.Table) -> pa.Table:
+    types = [FILE_SCHEMA.field(STREAM), pa.field(LAYOUT, pa.int32())]
+    return pa.Table.from_batches([native(batch, types) for batch in rows.to_batches()])
 
 
 def _grouped(tables: Sequence[pa.Table]) -> dict[tuple[str, int | None], int]:
@@ -94,12 +101,16 @@ def _without_column(layout: Layout, rows: int) -> dict[bytes, int]:
 
 
 def _count_names(
-    table: ArchiveTable, streams: Collection[str], parquet: pq.ParquetFile, counts: Counts
+    table: ArchiveTable,
+    streams: Collection[str],
+    parquet: pq.ParquetFile,
+    counts: Counts,
+    column: str,
 ) -> None:
-    """Count the names in rows without a layout."""
+    """Count the names in rows without a layout. `column`: the path of the names."""
     names = [name for name in (STREAM, LAYOUT) if name in parquet.schema_arrow.names]
     groups = range(parquet.num_row_groups)
-    for batch in bounded_batches(parquet, groups, columns=[*names, NAMES]):
+    for batch in bounded_batches(parquet, groups, columns=[*names, column]):
         if LAYOUT in names:
             batch = batch.filter(pc.is_null(batch.column(LAYOUT)))
         for part in by_stream(batch) if len(batch) else ():

@@ -16,12 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from rillway.pipeline.archive.columns.batches import aligned
 from rillway.pipeline.archive.columns.layouts import from_metadata, numbers_of
 from rillway.pipeline.archive.erasure.journal import Entries
 from rillway.pipeline.archive.erasure.targets import Targets
+from rillway.pipeline.archive.files.merge import merged
 from rillway.pipeline.archive.files.parquet_files import ArchivedFile, write_files
-from rillway.pipeline.archive.files.rows import bounded_batches, open_file, raw_entries
+from rillway.pipeline.archive.files.rows import open_file, raw_entries
 from rillway.pipeline.archive.files.store import ArchiveError
 from rillway.pipeline.archive.identity.epochs import StreamRecord
 from rillway.pipeline.archive.table import ArchiveTable
@@ -71,15 +71,14 @@ def _without(table: ArchiveTable, file: ArchivedFile, targets: Targets) -> Rewri
 def _kept(
     table: ArchiveTable, file: ArchivedFile, targets: Targets, done: Rewritten
 ) -> Iterator[pa.RecordBatch]:
-    with open_file(table.store, file) as parquet:
-        for batch in bounded_batches(parquet, range(parquet.metadata.num_row_groups)):
-            is_erased = targets.mask(batch)
-            erased = batch.filter(is_erased)
-            done.rows += len(erased)
-            done.layouts |= numbers_of(erased)
-            kept = batch.filter(pc.invert(is_erased)) if len(erased) else batch
-            if len(kept):
-                yield aligned(kept, table.file_schema)
+    for batch in merged(table.store, [file], table.file_schema):
+        is_erased = targets.mask(batch)
+        erased = batch.filter(is_erased)
+        done.rows += len(erased)
+        done.layouts |= numbers_of(erased)
+        kept = batch.filter(pc.invert(is_erased)) if len(erased) else batch
+        if len(kept):
+            yield kept
 
 
 def remove(table: ArchiveTable, rewritten: Sequence[Rewritten]) -> None:
@@ -119,6 +118,8 @@ def _unused_layouts(table: ArchiveTable, rewritten: Sequence[Rewritten]) -> set[
     for file in files:
         if not unused:
             break
+        if not file.is_own:
+            return set()  # its footer has no layouts
         with open_file(table.store, file) as parquet:
             unused -= _named_layouts(parquet)
     return unused

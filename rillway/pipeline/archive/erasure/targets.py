@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from rillway.pipeline.archive.erasure.journal import Entries
 from rillway.pipeline.archive.files.parquet_files import EPOCH, STREAM, ArchivedFile
-from rillway.pipeline.archive.files.rows import INT64_MAX, KEYS, READ_ROWS, open_file
+from rillway.pipeline.archive.files.rows import INT64_MAX, KEYS, bounded_batches, open_file
 from rillway.pipeline.archive.files.store import Store
 from rillway.pipeline.wire.ids import make_id, ms_of
 
@@ -78,7 +78,8 @@ class Targets:
 
     def has_rows(self, parquet: pq.ParquetFile) -> bool:
         """Return True if an open file has one of the entries."""
-        batches = parquet.iter_batches(READ_ROWS, columns=KEYS)
+        groups = range(parquet.metadata.num_row_groups)
+        batches = bounded_batches(parquet, groups, columns=KEYS)
         return any(pc.any(self.mask(batch)).as_py() for batch in batches)
 
 

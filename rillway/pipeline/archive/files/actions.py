@@ -31,7 +31,7 @@ def archived_file(action: Mapping[str, Any]) -> ArchivedFile:
         unquote(action["path"]),  # the log encodes the name once more
         action[f"partition.{DATE}"],
         action["size_bytes"],
-        action["num_records"] or 0,
+        action.get("num_records") or 0,
         action.get(f"min.{STREAM}") or "",
         LAST_CHARACTER if last_stream is None else last_stream,
         action.get("min.ms") or 0,

@@ -8,10 +8,13 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rillway.pipeline.archive.files.parquet_files import EPOCH, STREAM, ArchivedFile
-from rillway.pipeline.archive.files.rows import KEYS, READ_ROWS, open_file
+from rillway.pipeline.archive.files.merge import merged
+from rillway.pipeline.archive.files.parquet_files import EPOCH, FILE_SCHEMA, STREAM, ArchivedFile
+from rillway.pipeline.archive.files.rows import KEYS
 from rillway.pipeline.archive.files.store import Store
 from rillway.pipeline.wire.ids import make_id
+
+KEY_SCHEMA = pa.schema([FILE_SCHEMA.field(name) for name in KEYS])
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +36,9 @@ def extents(store: Store, files: Sequence[ArchivedFile]) -> dict[tuple[str, int]
     """Return the extents by stream and epoch, reading only the key columns. Raises ArchiveError."""
     found: dict[tuple[str, int], Extent] = {}
     for file in files:
-        with open_file(store, file) as parquet:
-            for batch in parquet.iter_batches(READ_ROWS, columns=KEYS):
-                for stream, epoch, extent in _extents_of(batch):
-                    found[stream, epoch] = extent.with_others(found.get((stream, epoch)))
+        for batch in merged(store, [file], KEY_SCHEMA):
+            for stream, epoch, extent in _extents_of(batch):
+                found[stream, epoch] = extent.with_others(found.get((stream, epoch)))
     return found
 
 

@@ -1,12 +1,13 @@
-"""A K-way merge of sorted files: their rows by stream, epoch and ID.
+"""A K-way merge of files: their rows by stream, epoch and ID.
 
 A part of each file is in memory. The rows up to the least of the last rows of these parts can be
-sorted and yielded: all rows that are still unread follow them.
+sorted and yielded: all rows that are still unread follow them. A file that another program wrote
+is sorted first, so it may be several inputs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from math import ceil
 from typing import Any, TypeAlias
@@ -16,7 +17,8 @@ import pyarrow as pa
 from rillway.pipeline.archive.columns.batches import aligned
 from rillway.pipeline.archive.files.parquet_files import FILE_SCHEMA, SORTED_BY, ArchivedFile
 from rillway.pipeline.archive.files.rows import READ_ROWS, bounded_batches, open_file
-from rillway.pipeline.archive.files.store import Store
+from rillway.pipeline.archive.files.sorting import Repeats, RowsDiffer, sorted_runs
+from rillway.pipeline.archive.files.store import ArchiveError, Store
 
 # Files that are open at once.
 MAX_FILES = 200
@@ -32,21 +34,41 @@ Key: TypeAlias = tuple[Any, ...]
 def merged(
     store: Store, files: Sequence[ArchivedFile], schema: pa.Schema = FILE_SCHEMA
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of sorted files in one order. Raises ArchiveError."""
+    """Yield the rows of files in one order. Raises ArchiveError."""
     with ExitStack() as stack:
-        inputs = []
+        inputs: list[_Input] = []
         rows = max(min(READ_ROWS, HELD_ROWS // max(len(files), 1)), 100)
+        share = ceil(len(files) / FULL_BATCHES)
         for file in files:
             parquet = stack.enter_context(open_file(store, file))
             groups = range(parquet.metadata.num_row_groups)
-            batches = bounded_batches(parquet, groups, rows, share=ceil(len(files) / FULL_BATCHES))
-            inputs.append(_Input(batches, schema))
+            names = [name for name in schema.names if name in parquet.schema_arrow.names]
+            found = bounded_batches(parquet, groups, rows, names, share)
+            batches = (aligned(batch, schema) for batch in found)
+            runs = [batches] if file.is_own else sorted_runs(batches, SORTED_BY, stack)
+            inputs += map(_Input, runs)
         inputs = [one for one in inputs if one.advance()]
         while inputs:
             bound = min(one.last for one in inputs)
             parts = [one.take(bound) for one in inputs]
             inputs = [one for one in inputs if len(one.held) or one.advance()]
             yield from _sorted([part for part in parts if len(part)])
+
+
+def distinct(
+    store: Store, batches: Iterable[pa.RecordBatch], repeats: Repeats
+) -> Iterator[pa.RecordBatch]:
+    """Yield merged rows without those that another program has written again.
+
+    Raises ArchiveError if such a row has other content.
+    """
+    try:
+        yield from repeats.removed(batches)
+    except RowsDiffer as error:
+        raise ArchiveError(
+            f"{store}: {error} is there twice, with different content: another program has written "
+            "it again; delete one of the two rows"
+        ) from None
 
 
 def _sorted(parts: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -60,16 +82,16 @@ def _sorted(parts: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 class _Input:
     """A file that is being read. `held`: rows not yielded yet; `last`: the key of the last one."""
 
-    def __init__(self, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> None:
-        self._batches, self._schema = batches, schema
-        self.held: pa.RecordBatch = pa.RecordBatch.from_pylist([], schema)
+    def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
+        self._batches = batches
+        self.held: pa.RecordBatch
         self.last: Key = ()
 
     def advance(self) -> bool:
         """Read the next rows; return False at the end."""
         for batch in self._batches:
             if len(batch):
-                self.held = aligned(batch, self._schema)
+                self.held = batch
                 self.last = key_at(self.held, len(self.held) - 1)
                 return True
         return False

@@ -6,10 +6,15 @@ is never named, because the task or the program ended, is invisible to readers o
 removed by a vacuum.
 
 Folders are named as in Hive, `date=2026-01-31`; the date is not a column of the files.
+
+Other programs write files to the table, too, when they compact it or delete rows. Theirs are known
+by their names, which other writers form in other ways, and are never taken to be sorted
+(sorting.py).
 """
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -67,6 +72,10 @@ ROW_GROUP_ROWS = 20_000
 ROW_GROUP_BYTES = 48 << 20
 # IDs may be made up and belong to many periods; each open file has a descriptor and buffers.
 MAX_OPEN_FILES = 32
+# Of a file that this module wrote: a random UUID, and no number, codec or task beside it.
+OWN_NAME = re.compile(
+    r"part-[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\.parquet"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +102,11 @@ class ArchivedFile:
     first_time_ms: int | None = None
     last_time_ms: int | None = None
     undated: int = 0
+
+    @property
+    def is_own(self) -> bool:
+        """True if this program wrote it: then its rows are sorted."""
+        return OWN_NAME.fullmatch(self.path.rpartition("/")[2]) is not None
 
     def may_hold(self, stream: str | None, first_ms: int, last_ms: int) -> bool:
         """Return False if it has no rows of a stream between two times, both included."""
@@ -368,12 +382,24 @@ def statistics(
 ) -> list[tuple[object, object] | None]:
     """Return the least and greatest values of columns in a row group; None if unknown."""
     found: list[tuple[object, object] | None] = []
+    row_group = metadata.row_group(group)
     for name in names:
-        column = metadata.row_group(group).column(FILE_SCHEMA.get_field_index(name))
-        known = column.statistics
-        has_bounds = known is not None and known.has_min_max
-        found.append((known.min, known.max) if has_bounds else None)
+        place = _place(metadata, name)
+        known = None if place < 0 else row_group.column(place).statistics
+        if known is None or not known.has_min_max:
+            found.append(None)
+        else:
+            found.append((known.min, known.max))
     return found
+
+
+def _place(metadata: pq.FileMetaData, name: str) -> int:
+    """Return the index of a column, -1 if there is none: other writers have another order."""
+    place: int = FILE_SCHEMA.get_field_index(name)
+    if place < metadata.num_columns and metadata.schema.column(place).path == name:
+        return place
+    paths = [metadata.schema.column(place).path for place in range(metadata.num_columns)]
+    return paths.index(name) if name in paths else -1
 
 
 def footer_facts(place: Path | Store, file: ArchivedFile) -> tuple[int, int, int]:

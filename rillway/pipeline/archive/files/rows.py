@@ -3,32 +3,37 @@
 Files overlap in time. In one epoch of a stream, rows of later commits have higher IDs, but a
 compaction that skips a large file may put rows from before and after it into one file. So files
 that may hold rows of the same range are merged. Each is opened when its first ID is reached, which
-is mostly when the previous file ends.
+is mostly when the previous file ends. The rows of a file that another program wrote are sorted
+first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Protocol, TypeVar
+from itertools import chain
+from typing import Protocol, TypeAlias, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rillway.pipeline.archive.columns.batches import aligned
+from rillway.pipeline.archive.columns.conversion import native
 from rillway.pipeline.archive.columns.decoding import RowDamaged, columns_of, rebuilt
 from rillway.pipeline.archive.columns.layouts import LAYOUT, Layouts
 from rillway.pipeline.archive.columns.schema import NO_COLUMNS, Columns
 from rillway.pipeline.archive.files.parquet_files import (
     EPOCH,
+    FILE_SCHEMA,
     STREAM,
     ArchivedFile,
     id_at,
     statistics,
 )
+from rillway.pipeline.archive.files.sorting import Repeats, RowsDiffer, sorted_runs
 from rillway.pipeline.archive.files.store import (
     ArchiveError,
     Store,
@@ -45,6 +50,8 @@ READ_ROWS = 10_000
 READ_FIELDS = 200_000
 INT64_MAX = (1 << 63) - 1
 KEYS = [STREAM, EPOCH, "ms", "seq"]
+# Of the rows of one stream and epoch.
+ORDER = ["ms", "seq"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,25 +91,39 @@ class StreamRows:
     def segment_batches(self, segment: Segment) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a segment in order. Raises ArchiveError."""
         for files in overlapping(self.named_files(segment)):
-            if len(files) == 1:
-                yield from self._file_batches(files[0], segment)
+            own = [file for file in files if file.is_own]
+            if len(own) < len(files):
+                yield from self._sorted(own, [file for file in files if not file.is_own], segment)
+            elif len(own) == 1:
+                yield from self._file_batches(own[0], segment)
             else:
-                yield from self._merged(files, segment)
+                yield from _merged(self._inputs(own, segment))
 
-    def _merged(self, files: Sequence[ArchivedFile], segment: Segment) -> Iterator[pa.RecordBatch]:
+    def _sorted(
+        self, own: Sequence[ArchivedFile], others: Sequence[ArchivedFile], segment: Segment
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of files of which others were written by another program."""
+        with ExitStack() as stack:
+            inputs = self._inputs(own, segment)
+            for file in others:
+                for run in sorted_runs(self._file_batches(file, segment), ORDER, stack):
+                    batch = next(run)
+                    inputs.append((id_at(batch, 0), chain([batch], run)))
+            try:
+                yield from Repeats(ORDER).removed(_merged(inputs))
+            except RowsDiffer as error:
+                raise ArchiveError(
+                    f"{self.store}: {self.stream} has {error} twice, with different content: "
+                    "another program has written it again; delete one of the two rows"
+                ) from None
+
+    def _inputs(self, files: Sequence[ArchivedFile], segment: Segment) -> list[_Input]:
         firsts = [(self._first_id(file, segment), file) for file in files]
-        waiting = [(first, file) for first, file in firsts if first is not None]
-        waiting.sort(key=lambda pair: pair[0], reverse=True)
-        opened: list[_Rows] = []
-        while opened or waiting:
-            if not opened:
-                opened.append(_Rows(self._file_batches(waiting.pop()[1], segment)))
-            last = min(rows.last for rows in opened)
-            while waiting and waiting[-1][0] <= last:
-                opened.append(_Rows(self._file_batches(waiting.pop()[1], segment)))
-                last = min(last, opened[-1].last)
-            yield from _in_order([part for rows in opened if len(part := rows.take(last))])
-            opened = [rows for rows in opened if rows.has_more]
+        return [
+            (first, self._file_batches(file, segment))
+            for first, file in firsts
+            if first is not None
+        ]
 
     def named_files(self, segment: Segment) -> list[ArchivedFile]:
         """Return the files that may hold rows of a segment, the earliest first."""
@@ -143,7 +164,10 @@ class StreamRows:
         with open_file(self.store, file) as parquet:
             groups = self._row_groups(parquet.metadata, segment)
             names = [name for name in parquet.schema_arrow.names if name in wanted]
-            for batch in bounded_batches(parquet, groups, columns=names):
+            for found in bounded_batches(parquet, groups, columns=names):
+                batch = native(found, self.columns.fields) if self.columns else found
+                if not file.is_own:
+                    self._check_row_keys(file, batch)
                 part = self._chosen(batch, segment)
                 if len(part):
                     try:
@@ -152,6 +176,11 @@ class StreamRows:
                         raise ArchiveError(f"{self.store}: {file.path}: {error}") from None
                     place = part.schema.get_field_index(FIELDS)
                     yield aligned(part.set_column(place, entry.field(FIELDS), fields), schema)
+
+    def _check_row_keys(self, file: ArchivedFile, batch: pa.RecordBatch) -> None:
+        """Check that rows of another program have the columns that belong together."""
+        if reason := wrong_keys(batch):
+            raise ArchiveError(f"{self.store}: {file.path}, of another program: {reason}")
 
     def _row_groups(self, metadata: pq.FileMetaData, segment: Segment) -> list[int]:
         """Return the row groups that may hold rows of a segment, by their statistics."""
@@ -176,6 +205,24 @@ class StreamRows:
             pc.equal(batch.column(EPOCH), segment.epoch),
         )
         return between(batch.filter(is_wanted), segment.first, segment.last)
+
+
+# The first ID of rows, and the rows.
+_Input: TypeAlias = tuple[int, Iterator[pa.RecordBatch]]
+
+
+def _merged(waiting: list[_Input]) -> Iterator[pa.RecordBatch]:
+    waiting = sorted(waiting, key=lambda pair: pair[0], reverse=True)
+    opened: list[_Rows] = []
+    while opened or waiting:
+        if not opened:
+            opened.append(_Rows(waiting.pop()[1]))
+        last = min(rows.last for rows in opened)
+        while waiting and waiting[-1][0] <= last:
+            opened.append(_Rows(waiting.pop()[1]))
+            last = min(last, opened[-1].last)
+        yield from _in_order([part for rows in opened if len(part := rows.take(last))])
+        opened = [rows for rows in opened if rows.has_more]
 
 
 class _Rows:
@@ -244,7 +291,10 @@ def open_file(store: Store, file: ArchivedFile) -> Iterator[pq.ParquetFile]:
     """Open a file. Raises ArchiveError if it is missing or damaged, also within the context."""
     try:
         with pq.ParquetFile(
-            file.path, filesystem=store.filesystem, page_checksum_verification=True
+            file.path,
+            filesystem=store.filesystem,
+            page_checksum_verification=True,
+            coerce_int96_timestamp_unit="us",
         ) as parquet:
             yield parquet
     except (OSError, pa.ArrowException) as error:
@@ -264,15 +314,33 @@ def bounded_batches(
 ) -> Iterator[pa.RecordBatch]:
     """Yield batches that are limited in rows, bytes and fields, a row group at a time.
 
+    Columns that all files have get the types of the archive, whichever program wrote them.
     `share`: divides the limits of bytes and fields, for a reader of several files.
     """
+    fields_read = [field for field in FILE_SCHEMA if columns is None or field.name in columns]
     for number in groups:
         group = parquet.metadata.row_group(number)
         fields = max(group.column(place).num_values for place in range(group.num_columns))
         by_bytes = BATCH_BYTES * group.num_rows // max(group.total_byte_size * share, 1)
         by_fields = READ_FIELDS * group.num_rows // max(fields * share, 1)
         rows = max(min(most_rows, by_bytes, by_fields), 1)
-        yield from parquet.iter_batches(rows, row_groups=[number], columns=columns)
+        for batch in parquet.iter_batches(rows, row_groups=[number], columns=columns):
+            yield native(batch, fields_read)
+
+
+def wrong_keys(batch: pa.RecordBatch) -> str:
+    """Return what is wrong with the keys of rows; empty if nothing is."""
+    for name in (STREAM, EPOCH, "id", "ms", "seq", FIELDS):
+        if name not in batch.schema.names:
+            return f"it has no column {name}"
+        if batch.column(name).null_count:
+            return f"it has rows without {name}"
+    texts = [batch.column(name).cast(pa.string()) for name in ORDER]
+    is_same = pc.equal(pc.binary_join_element_wise(*texts, "-"), batch.column("id"))
+    place = pc.index(is_same, False).as_py()
+    if place < 0:
+        return ""
+    return f"{batch.column('id')[place]}: its columns ms and seq do not match"
 
 
 def between(batch: pa.RecordBatch, first: int, last: int) -> pa.RecordBatch:

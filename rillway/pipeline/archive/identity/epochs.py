@@ -76,13 +76,29 @@ class StreamState:
 
 
 @dataclass(frozen=True, slots=True)
+class Absence:
+    """Archived entries that the rows are known to lack.
+
+    `first`, `last`: IDs; `entries`: their number, None if it is unknown; `is_lost`: True if they
+    were not removed on purpose, so they may be filled in again.
+    """
+
+    epoch: int
+    first: int
+    last: int
+    entries: int | None
+    is_lost: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class StreamRecord:
     """The archive's record of a stream.
 
     `end`: the archived end of the present epoch; `expired_before_ms`: the time before which rows
     have expired, None if none have; `expired`: by epoch, the ms of the last expired row; `layouts`:
     those of rows with typed columns; `unit`: the unit of the IDs (wire/ids.py), None before
-    the first entry; `erasures`: the numbers of journals with erased entries (erasure/journal.py).
+    the first entry; `erasures`: the numbers of journals with erased entries (erasure/journal.py);
+    `absent`: known absences.
     """
 
     state: StreamState
@@ -92,6 +108,11 @@ class StreamRecord:
     layouts: Layouts = field(default_factory=dict)
     unit: str | None = MS
     erasures: tuple[int, ...] = ()
+    absent: tuple[Absence, ...] = ()
+
+    def lacks(self, epoch: int, entry_id: int) -> bool:
+        """Return True if the absence of an entry of an epoch is known."""
+        return any(one.epoch == epoch and one.first <= entry_id <= one.last for one in self.absent)
 
     def is_as_archived_in(self, other: StreamRecord | None) -> bool:
         """Return True if between the two records no archiver has committed the stream, and nothing
@@ -145,6 +166,17 @@ def to_row(record: StreamRecord) -> dict[str, Any]:
         ],
         "id_unit": record.unit,
         "erasures": record.erasures,
+        "absent": list(map(_absence_as_json, record.absent)),
+    }
+
+
+def _absence_as_json(absence: Absence) -> dict[str, Any]:
+    return {
+        "epoch": absence.epoch,
+        "first": format_id(absence.first),
+        "last": format_id(absence.last),
+        "entries": absence.entries,
+        "lost": absence.is_lost,
     }
 
 
@@ -174,7 +206,13 @@ def from_row(row: Mapping[str, Any]) -> StreamRecord:
         row["id_unit"],
         # States of earlier versions do not have it.
         tuple(row.get("erasures") or ()),
+        tuple(map(_absence, row.get("absent") or ())),
     )
+
+
+def _absence(item: Mapping[str, Any]) -> Absence:
+    first, last = parse_id(item["first"]), parse_id(item["last"])
+    return Absence(item["epoch"], first, last, item["entries"], item["lost"])
 
 
 def _state(row: Mapping[str, Any]) -> StreamState:

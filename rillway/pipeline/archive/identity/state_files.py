@@ -50,6 +50,13 @@ SOURCE = [
     ("offset", pa.int64()),
 ]
 EXPIRED = [("epoch", pa.int32()), ("ms", pa.int64())]
+ABSENCE = [
+    ("epoch", pa.int32()),
+    ("first", pa.string()),
+    ("last", pa.string()),
+    ("entries", pa.int64()),
+    ("lost", pa.bool_()),
+]
 LAYOUT = [
     ("number", pa.int32()),
     ("names", pa.list_(pa.binary())),
@@ -68,6 +75,7 @@ SCHEMA = pa.schema(
         ("layouts", pa.list_(pa.struct(LAYOUT))),
         ("id_unit", pa.string()),
         ("erasures", pa.list_(pa.int64())),
+        ("absent", pa.list_(pa.struct(ABSENCE))),
     ]
 )
 

@@ -50,10 +50,12 @@ def walk(connection: Connection, table: ArchiveTable, stream: str, epoch: int, e
     """Compare live entries up to `end` with the line of an epoch. Raises ArchiveError.
 
     The line may lack expired entries if a later entry is archived: copies of a stream that share an
-    entry share all entries before it. Erased entries count as equal, by their IDs.
+    entry share all entries before it. Erased entries, and those whose absence is known, count as
+    equal, by their IDs.
     """
     expired_ms = _expired_ms(table, stream, epoch)
     erased = erased_on_line(table.store, stream, table.record(stream), epoch)
+    is_absent = _is_absent(table, stream, epoch)
     live = live_identities(connection, stream, end)
     entry = next(live, None)
     if entry is None:
@@ -71,7 +73,7 @@ def walk(connection: Connection, table: ArchiveTable, stream: str, epoch: int, e
         if row == entry:
             agreed, lacking, absent = entry, None, 0
             row = next(rows, None)
-        elif entry[0] in erased and (row is None or row[0] != entry[0]):
+        elif (row is None or row[0] != entry[0]) and (entry[0] in erased or is_absent(entry[0])):
             passed = entry[0] if lacking is None else passed
         else:
             lacking = entry[0] if lacking is None else lacking
@@ -91,6 +93,17 @@ def _expired_ms(table: ArchiveTable, stream: str, epoch: int) -> Callable[[int],
     line = [] if state is None else line_of(state.epochs, epoch)
     parts = [(until, table.expired_ms(stream, number)) for number, until in line]
     return lambda entry_id: next((ms for until, ms in parts if entry_id <= until), -1)
+
+
+def _is_absent(table: ArchiveTable, stream: str, epoch: int) -> Callable[[int], bool]:
+    """Return a function of an ID: True if its absence from the line is known."""
+    record = table.record(stream)
+    if record is None or not record.absent:
+        return lambda entry_id: False
+    line = line_of(record.state.epochs, epoch)
+    return lambda entry_id: next(
+        (record.lacks(number, entry_id) for number, until in line if entry_id <= until), False
+    )
 
 
 def live_identities(connection: Connection, stream: str, end: int) -> Iterator[Identity]:

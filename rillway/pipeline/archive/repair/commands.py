@@ -9,14 +9,20 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
+from rillway.pipeline.archive.earlier.adding import Origin, ServerOrigin
+from rillway.pipeline.archive.earlier.commands import opened
 from rillway.pipeline.archive.files.parquet_files import ArchivedFile
 from rillway.pipeline.archive.files.store import LogDamaged, Store
+from rillway.pipeline.archive.foreign.changes import check_changes
 from rillway.pipeline.archive.repair.findings import (
     ERASURE,
     LIVE,
+    OTHER,
     Finding,
     check_erasures,
     check_log,
@@ -75,10 +81,12 @@ def _verified(store: Store, options: argparse.Namespace) -> tuple[list[Finding],
         "bytes": sum(file.size_bytes for file in files),
     }
     knows_streams = not any(finding.kind == "state" for finding in findings)
+    if knows_streams:
+        findings += check_changes(table)
     if options.deep and knows_streams:
         findings += _rows_checked(table, sound)
     # With damaged files, entries that are missing from the rows would be reported twice.
-    if options.url is not None and all(finding.kind == ERASURE for finding in findings):
+    if options.url is not None and all(one.kind in (ERASURE, OTHER) for one in findings):
         with connect(options.url) as connection:
             findings += check_live(connection, table)
     return findings, facts
@@ -113,12 +121,14 @@ def _summary(store: Store, findings: list[Finding], facts: dict[str, Any]) -> st
 def repair_main(options: argparse.Namespace) -> int:
     """Repair the archive. Returns the exit status."""
     store = place_of(options.to, options.storage_options)
-    outcome = repair(
-        store,
-        drops_files=options.drop_files,
-        goes_back=options.go_back,
-        reads_rows=options.deep,
-    )
+    with _origin(store, options) as origin:
+        outcome = repair(
+            store,
+            drops_files=options.drop_files,
+            goes_back=options.go_back,
+            reads_rows=options.deep,
+            origin=origin,
+        )
     for text in outcome.done:
         print(text)
     for text in outcome.left:
@@ -126,6 +136,19 @@ def repair_main(options: argparse.Namespace) -> int:
     if not outcome.done and not outcome.left:
         print(f"{store}: nothing to repair")
     return 1 if outcome.left else 0
+
+
+@contextmanager
+def _origin(store: Store, options: argparse.Namespace) -> Iterator[Origin | None]:
+    """Open the source of entries that the archive has lost, if there is one."""
+    if options.url is not None:
+        with connect(options.url) as connection:
+            yield ServerOrigin(connection)
+    elif options.origin is not None:
+        with opened(options.origin, ArchiveTable.open(store), options) as origin:
+            yield origin
+    else:
+        yield None
 
 
 def warn_of_damage(table: ArchiveTable, damaged: dict[ArchivedFile, str]) -> None:

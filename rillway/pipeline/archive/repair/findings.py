@@ -29,6 +29,8 @@ from rillway.plurals import count_of
 
 LOG, STATE, FILE, ROWS, ANCHOR, LIVE = "log", "state", "file", "rows", "anchor", "live"
 ERASURE = "erasure"
+# The table is not damaged, but another program has changed it.
+OTHER = "other"
 BOUNDS = STREAM, EPOCH, "ms"
 
 
@@ -105,7 +107,7 @@ def file_damage(store: Store, file: ArchivedFile) -> str:
         if info.size != file.size_bytes:
             return f"has {count_of(info.size, 'byte')}, but the log says {file.size_bytes:,}"
         metadata = pq.read_metadata(file.path, filesystem=store.filesystem)
-        if metadata.num_rows != file.rows:
+        if metadata.num_rows != file.rows and (file.is_own or file.rows):
             return f"has {count_of(metadata.num_rows, 'row')}, but the log says {file.rows:,}"
         return _statistics_damage(metadata, file)
     except (OSError, pa.ArrowException, ValueError, KeyError) as error:
@@ -123,6 +125,8 @@ def _statistics_damage(metadata: pq.FileMetaData, file: ArchivedFile) -> str:
     for group in range(metadata.num_row_groups):
         found = statistics(metadata, group, BOUNDS)
         for name, bounds, (low, high) in zip(BOUNDS, found, expected, strict=True):
+            if bounds is None and not file.is_own:
+                continue
             if bounds is None:
                 return f"has no statistics of {name}"
             if bounds[0] < low or bounds[1] > high:  # type: ignore[operator]
@@ -143,9 +147,22 @@ def file_finding(file: ArchivedFile, reason: str) -> Finding:
     return Finding(FILE, file.path, f"{reason}: {describe(file)}")
 
 
+def check_others(table: ArchiveTable) -> list[Finding]:
+    """Find files that another program wrote."""
+    number = sum(not file.is_own for file in table.files())
+    if not number:
+        return []
+    text = (
+        f"{count_of(number, 'file')} of another program, whose rows are in any order: readers sort "
+        f"them, and `rillway archive upkeep --to {table.store}` writes them again"
+    )
+    return [Finding(OTHER, str(table.store), text)]
+
+
 def check_table(table: ArchiveTable) -> tuple[list[Finding], list[ArchivedFile]]:
     """Run all checks; also returns the intact files. Raises ArchiveError, OSError."""
     found = [*check_log(table.store), *check_state(table)]
     damaged = dict(check_files(table.store, table.files()))
     found += [file_finding(file, reason) for file, reason in damaged.items()]
+    found += check_others(table)
     return found, [file for file in table.files() if file not in damaged]

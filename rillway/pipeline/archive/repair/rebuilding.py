@@ -16,9 +16,15 @@ import pyarrow as pa
 from rillway.pipeline.archive.columns.layouts import LAYOUT, Layout, from_metadata
 from rillway.pipeline.archive.erasure.journal import numbers as numbers_of_journals
 from rillway.pipeline.archive.erasure.journal import read_journal
-from rillway.pipeline.archive.files.extents import runs_of
-from rillway.pipeline.archive.files.parquet_files import STREAM, ArchivedFile, id_at
-from rillway.pipeline.archive.files.rows import KEYS, READ_ROWS, open_file
+from rillway.pipeline.archive.files.extents import KEY_SCHEMA, runs_of
+from rillway.pipeline.archive.files.merge import merged
+from rillway.pipeline.archive.files.parquet_files import (
+    FILE_SCHEMA,
+    STREAM,
+    ArchivedFile,
+    id_at,
+)
+from rillway.pipeline.archive.files.rows import open_file
 from rillway.pipeline.archive.files.store import Store
 from rillway.pipeline.archive.identity.epochs import Epoch, StreamRecord, StreamState
 from rillway.pipeline.archive.identity.state_files import (
@@ -82,12 +88,11 @@ def runs(store: Store, files: Sequence[ArchivedFile]) -> dict[str, dict[int, Run
     """Return the runs of rows by stream and epoch. Raises ArchiveError."""
     found: dict[str, dict[int, Run]] = {}
     for file in files:
-        with open_file(store, file) as parquet:
-            for batch in parquet.iter_batches(READ_ROWS, columns=[*KEYS, "ts"]):
-                for stream, epoch, first, last in runs_of(batch):
-                    run = found.setdefault(stream, {}).setdefault(epoch, Run())
-                    run.add(id_at(batch, first), id_at(batch, last))
-                    run.unit = _unit(batch.slice(last, 1))
+        for batch in merged(store, [file], pa.schema([*KEY_SCHEMA, FILE_SCHEMA.field("ts")])):
+            for stream, epoch, first, last in runs_of(batch):
+                run = found.setdefault(stream, {}).setdefault(epoch, Run())
+                run.add(id_at(batch, first), id_at(batch, last))
+                run.unit = _unit(batch.slice(last, 1))
     return found
 
 

@@ -18,6 +18,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from rillway.pipeline.archive.earlier.adding import Origin
 from rillway.pipeline.archive.files.actions import add_content
 from rillway.pipeline.archive.files.log_files import (
     ACTIONS,
@@ -35,15 +36,20 @@ from rillway.pipeline.archive.files.log_files import (
 )
 from rillway.pipeline.archive.files.parquet_files import ArchivedFile
 from rillway.pipeline.archive.files.store import LogDamaged, Store, StoreFailed
+from rillway.pipeline.archive.foreign.absences import lost_with, removed_by
+from rillway.pipeline.archive.foreign.changes import OPERATION, REPAIR, commits_since
+from rillway.pipeline.archive.foreign.holes import fill
+from rillway.pipeline.archive.identity.epochs import StreamRecord
 from rillway.pipeline.archive.identity.state_files import FOLDER, numbers, read_commit
 from rillway.pipeline.archive.repair.findings import (
     check_state,
     file_damage,
     file_finding,
 )
-from rillway.pipeline.archive.repair.rebuilding import rebuilt, unproven
+from rillway.pipeline.archive.repair.rebuilding import rebuilt
 from rillway.pipeline.archive.repair.rows import unreadable
 from rillway.pipeline.archive.table import (
+    CHECKED,
     MAX_COMMIT_ATTEMPTS,
     STATE,
     ArchiveError,
@@ -52,6 +58,7 @@ from rillway.pipeline.archive.table import (
     first_line,
     open_delta,
 )
+from rillway.pipeline.archive.upkeep.compaction import compact_others
 from rillway.plurals import count_of
 
 DAMAGED_FOLDER = f"{FOLDER}/damaged"
@@ -71,17 +78,21 @@ def repair(
     drops_files: bool = False,
     goes_back: bool = False,
     reads_rows: bool = False,
+    origin: Origin | None = None,
 ) -> Repaired:
     """Repair an archive. Raises ArchiveError.
 
     `drops_files`: remove missing and damaged files from the table; `goes_back`: give up versions of
-    the log after a damaged one; `reads_rows`: also find damage that footers do not show.
+    the log after a damaged one; `reads_rows`: also find damage that footers do not show; `origin`:
+    fill lost spans from there.
     """
     outcome = Repaired()
     try:
         if repair_log(store, outcome, goes_back=goes_back):
             table = ArchiveTable.open(store)
             _repair_table(table, outcome, drops_files=drops_files, reads_rows=reads_rows)
+            for is_filled, text in () if origin is None else fill(table, origin):
+                (outcome.done if is_filled else outcome.left).append(text)
     except OSError as error:
         raise ArchiveError(f"{store}: {first_line(error)}") from None
     return outcome
@@ -272,6 +283,8 @@ def _repair_table(
                 _drop(table, damaged)
                 outcome.done += [f"{text}: removed from the table" for text in lost]
             left = _repair_state(table, outcome, lacks_files=bool(lost) and not drops_files)
+            if not left and not (lost and not drops_files):
+                left = _repair_others(table, outcome)
         except CommitConflict:
             table.refresh()
             continue
@@ -294,7 +307,7 @@ def _file_damage(table: ArchiveTable, file: ArchivedFile, *, reads_rows: bool) -
 def _drop(table: ArchiveTable, files: Sequence[ArchivedFile]) -> None:
     """Remove files from the table. Raises ArchiveError, CommitConflict, OSError.
 
-    Their entries may still be in memory, so the archiver has to compare the streams with the rows.
+    The records of the streams say from then on what is missing.
     """
     for file in files:
         set_aside(table.store, file.path)
@@ -305,12 +318,44 @@ def _drop(table: ArchiveTable, files: Sequence[ArchivedFile]) -> None:
     except ArchiveError:
         table.expire(files, [], None, "repair")
         return
-    changed = {
-        name: unproven(record)
-        for name, record in records.items()
-        if any(file.first_stream <= name <= file.last_stream for file in files)
-    }
+    changed = {name: one for name, one in lost_with(table, files).items() if name in records}
     table.expire(files, [], table.write_state(changed, None), "repair")
+
+
+def _repair_others(table: ArchiveTable, outcome: Repaired) -> list[str]:
+    """Record what other programs have removed, and write their files again; return what is left.
+
+    Raises ArchiveError, CommitConflict, OSError.
+    """
+    commits = [one for one in commits_since(table, {OPERATION: REPAIR}).commits if one.removed]
+    if commits:
+        changed, unknown = removed_by(table, commits)
+        note = {OPERATION: REPAIR, CHECKED: "1"}
+        table.append(table.write_state(changed, ()), [], note)
+        what = ", ".join(f"{one.version} ({one.operation})" for one in commits)
+        outcome.done.append(
+            f"versions of other programs removed or changed rows: {what}; now known as absent: "
+            + (", ".join(f"{name}: {absences(one)}" for name, one in changed.items()) or "nothing")
+        )
+        if unknown:
+            outcome.done.append(f"not known: the rows of {count_of(unknown, 'deleted file')}")
+    if not all(file.is_own for file in table.files()):
+        try:
+            done = compact_others(table)
+        except ArchiveError as error:
+            return [str(error)]
+        outcome.done.append(
+            f"{count_of(done.files_before, 'file')} written again in order, as other programs had "
+            "written some of them"
+        )
+    return []
+
+
+def absences(record: StreamRecord) -> str:
+    """Return the known absences of a stream in a few words."""
+    numbers = [one.entries for one in record.absent]
+    known = sum(number or 0 for number in numbers)
+    return f"{'at least ' if None in numbers else ''}{count_of(known, 'entry')}"
 
 
 def _repair_state(table: ArchiveTable, outcome: Repaired, *, lacks_files: bool) -> list[str]:

@@ -27,6 +27,7 @@ from rillway.pipeline.archive.files.parquet_files import (
 )
 from rillway.pipeline.archive.files.rows import overlapping, raw_entries
 from rillway.pipeline.archive.files.store import ArchiveError, StoreFailed
+from rillway.pipeline.archive.foreign.holes import lost_in_memory
 from rillway.pipeline.archive.identity.epochs import StreamRecord
 from rillway.pipeline.archive.identity.recognition import (
     Recognised,
@@ -221,8 +222,10 @@ class RowsCheck:
                 if (stream, epoch.number, entry_id) in self.hashes
             }
             present = record.state.present.number
+            is_absent = any(record.lacks(one.number, anchor.id) for one in record.state.epochs)
             if (
                 not found
+                and not is_absent
                 and self.is_whole
                 and ms_of(anchor.id) > self.table.expired_ms(stream, present)
             ):
@@ -234,7 +237,7 @@ class RowsCheck:
 def unreadable(table: ArchiveTable, file: ArchivedFile) -> str:
     """Return damage in the data pages, which the footer does not reveal; empty if there is none."""
     try:
-        for _ in merged(table.store, [file]):
+        for _ in merged(table.store, [file], table.file_schema):
             pass
     except StoreFailed:
         raise
@@ -264,6 +267,9 @@ def check_live(connection: Connection, table: ArchiveTable) -> list[Finding]:
         if walked.lacking is not None and not (found.is_proven and walked.has_expired):
             text = f"{format_id(walked.lacking)} is in memory, but no row of this history has it"
             findings.append(Finding(LIVE, stream, text))
+    for stream, first in lost_in_memory(connection, table.records).items():
+        text = f"{format_id(first)} is in memory, and lost in the archive: repair --url fills it in"
+        findings.append(Finding(LIVE, stream, text))
     return findings
 
 

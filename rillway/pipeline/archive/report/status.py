@@ -13,6 +13,7 @@ from typing import Any
 from rillway.pipeline.archive.columns.uncovered import count, sentence
 from rillway.pipeline.archive.files.parquet_files import ArchivedFile
 from rillway.pipeline.archive.groups import Holdup, find_holdups, read_all_groups
+from rillway.pipeline.archive.identity.epochs import Absence, line_of
 from rillway.pipeline.archive.identity.recognition import (
     Recognised,
     Refused,
@@ -28,7 +29,7 @@ from rillway.pipeline.ranges.plan import backlog
 from rillway.pipeline.wire.cluster import away_of
 from rillway.pipeline.wire.connection import Connection, NodeAway
 from rillway.pipeline.wire.facts import StreamFacts, all_facts, all_group_infos
-from rillway.pipeline.wire.ids import MS, format_id, unit_text
+from rillway.pipeline.wire.ids import MAX_SEQ, MS, format_id, ms_of, unit_text
 from rillway.plurals import count_of
 
 # An archiver may change the table and a stream between the two reads.
@@ -43,8 +44,8 @@ class StreamStatus:
     archived yet, an estimate unless `is_counted`; `epoch`: 0 if nothing was archived; `holdups`:
     groups that need archived entries; `refusal`: why the archiver would leave the stream out;
     `uncovered`: fields without a column, if the stream has columns; `unit`: the unit of its IDs,
-    None if it is not known yet. If the node of the stream does not answer, `lag` and `in_memory`
-    are None, and the rest is what the archive knows.
+    None if it is not known yet; `absent`: what its rows lack. If the node of the stream does not
+    answer, `lag` and `in_memory` are None, and the rest is what the archive knows.
     """
 
     stream: str
@@ -59,6 +60,7 @@ class StreamStatus:
     refusal: Refused | NodeAway | None = None
     uncovered: Counter[bytes] = field(default_factory=Counter)
     unit: str | None = None
+    absent: tuple[Absence, ...] = ()
 
     def line(self) -> str:
         """Return the status in one line, for people."""
@@ -74,6 +76,8 @@ class StreamStatus:
             parts.append(f"epoch {self.epoch}")
         if self.holdups:
             parts.append("held up by " + ", ".join(holdup.label for holdup in self.holdups))
+        if lost := [one for one in self.absent if one.is_lost]:
+            parts.append(f"missing: {', '.join(map(_span, lost))}")
         if self.uncovered:
             parts.append(sentence(self.uncovered))
         if isinstance(self.refusal, NodeAway):
@@ -100,7 +104,9 @@ class StreamStatus:
             "lag": self.lag,
             "lag_is_exact": self.is_counted,
             "in_memory": self.in_memory,
-            "missing": self.is_missing,
+            "exists": None if self.in_memory is None else not self.is_missing,
+            "missing": [_span_as_json(one) for one in self.absent if one.is_lost],
+            "deleted": [_span_as_json(one) for one in self.absent if not one.is_lost],
             "id_unit": self.unit,
             "held_up": list(map(holdup_as_json, self.holdups)),
             "refused": None if self.refusal is None else failure_as_json(self.refusal),
@@ -109,6 +115,37 @@ class StreamStatus:
                 for name, rows in self.uncovered.items()
             },
         }
+
+
+def _span(absence: Absence) -> str:
+    number = "entries" if absence.entries is None else count_of(absence.entries, "entry")
+    return f"{number} from {format_id(absence.first)} to {format_id(absence.last)}"
+
+
+def _span_as_json(absence: Absence) -> dict[str, Any]:
+    first, last = format_id(absence.first), format_id(absence.last)
+    return {"from": first, "to": last, "entries": absence.entries}
+
+
+def current_line_sql(table: ArchiveTable) -> str:
+    """Return SQL for engines: the rows of the present lines; empty if no stream has others."""
+    hidden = []
+    for stream, record in sorted(table.records.items()):
+        state = record.state
+        if len(state.epochs) == 1:
+            continue
+        line = line_of(state.epochs, state.present.number)
+        parts = []
+        for epoch, last in line:
+            ms, seq = ms_of(last), last & MAX_SEQ
+            is_open = epoch == state.present.number
+            until = "" if is_open else f" AND (ms < {ms} OR (ms = {ms} AND seq <= {seq}))"
+            parts.append(f"(epoch = {epoch}{until})")
+        name = stream.replace("'", "''")
+        hidden.append(f"(stream <> '{name}' OR {' OR '.join(parts)})")
+    if not hidden:
+        return ""
+    return f"SELECT * FROM delta_scan('{table.store}') WHERE {' AND '.join(hidden)}"
 
 
 def find_status(
@@ -165,6 +202,7 @@ def _status(
         holdups,
         found if isinstance(found, (Refused, NodeAway)) else None,
         unit=None if record is None else record.unit,
+        absent=() if record is None else record.absent,
     )
 
 

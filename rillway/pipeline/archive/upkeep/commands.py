@@ -17,7 +17,7 @@ from datetime import UTC, date, datetime
 
 from rillway.pipeline.archive.files.periods import day_before
 from rillway.pipeline.archive.limits import TARGET_BYTES, VACUUM_AFTER_HOURS
-from rillway.pipeline.archive.repair.findings import Finding, check_table
+from rillway.pipeline.archive.repair.findings import OTHER, Finding, check_table
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.archive.upkeep.compaction import Upkeep, compact
 from rillway.pipeline.archive.upkeep.expiry import expire
@@ -145,7 +145,7 @@ def keep_up(
     is_interrupted: Callable[[], bool] = lambda: False,
 ) -> UpkeepDone:
     """Run the regular upkeep. Raises ArchiveError, OSError."""
-    findings, _ = check_table(table)
+    findings = [one for one in check_table(table)[0] if one.kind != OTHER]
     done = UpkeepDone(findings)
     if findings:
         return done

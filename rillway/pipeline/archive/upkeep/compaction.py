@@ -6,20 +6,23 @@ two. A merge is one commit, so readers see all of it or nothing; old files are d
 reader can have their snapshot open any more (`vacuum_after_hours`). An archiver may run at the same
 time: the one that commits second reads the table again.
 
-deltalake's own compaction is not used, because it joins files in any order.
+deltalake's own compaction is not used, because it joins files in any order. If it was run, or
+another program has written files, a compaction writes these again, in order and each row once.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TypeAlias
 
-from rillway.pipeline.archive.files.extents import extents
-from rillway.pipeline.archive.files.merge import MAX_FILES, merged
-from rillway.pipeline.archive.files.parquet_files import ArchivedFile, write_files
+from rillway.pipeline.archive.files.extents import Extent, extents
+from rillway.pipeline.archive.files.merge import MAX_FILES, distinct, merged
+from rillway.pipeline.archive.files.parquet_files import SORTED_BY, ArchivedFile, write_files
 from rillway.pipeline.archive.files.periods import Undated, first_date
+from rillway.pipeline.archive.files.sorting import Repeats
 from rillway.pipeline.archive.limits import TARGET_BYTES, VACUUM_AFTER_HOURS
 from rillway.pipeline.archive.table import (
     MAX_COMMIT_ATTEMPTS,
@@ -29,6 +32,7 @@ from rillway.pipeline.archive.table import (
 )
 from rillway.pipeline.arrow.collector import paused_collector
 
+Extents: TypeAlias = Mapping[tuple[str, int], Extent]
 # An archiver's round compacts periods with more small files than this, or more bytes in them.
 DUE_FILES, DUE_BYTES = 32, 64 << 20
 
@@ -72,6 +76,15 @@ def compact(
     return done
 
 
+def compact_others(table: ArchiveTable) -> Upkeep:
+    """Write the files of other programs again, each in a commit. Raises ArchiveError."""
+    done = Upkeep()
+    for group in mergeable(table, TARGET_BYTES):
+        if not all(file.is_own for file in group):
+            _merge(table, group, TARGET_BYTES, done)
+    return done
+
+
 def compact_due(
     table: ArchiveTable, seconds: float, clock: Callable[[], float] = time.monotonic
 ) -> Upkeep:
@@ -100,9 +113,21 @@ def mergeable(table: ArchiveTable, target_bytes: int) -> list[list[ArchivedFile]
     found = []
     for files in periods.values():
         small = _without_large(sorted(files, key=lambda file: file.size_bytes), target_bytes)
-        if len(small) > 1 and not _is_run(small):
+        others = [file for file in files if not file.is_own]
+        if others:
+            # With all that may have the same rows.
+            merges = [*others, *(file for file in files if file.is_own and _meets(file, others))]
+            found.append(merges)
+        elif len(small) > 1 and not _is_run(small):
             found.append(small[:MAX_FILES])
     return found
+
+
+def _meets(file: ArchivedFile, others: Sequence[ArchivedFile]) -> bool:
+    """Return True if a file may have rows of the same time as others."""
+    return any(
+        file.first_ms <= other.last_ms and other.first_ms <= file.last_ms for other in others
+    )
 
 
 def _without_large(files: Sequence[ArchivedFile], target_bytes: int) -> list[ArchivedFile]:
@@ -127,15 +152,18 @@ def _is_run(files: Sequence[ArchivedFile]) -> bool:
 def _merge(
     table: ArchiveTable, files: Sequence[ArchivedFile], target_bytes: int, done: Upkeep
 ) -> None:
+    repeats = Repeats(SORTED_BY)
     with paused_collector():
         schema = table.file_schema
         rows = merged(table.store, files, schema)
+        if not all(file.is_own for file in files):
+            rows = distinct(table.store, rows, repeats)
         # The files are of one period: use the earliest of their dates.
         undated = Undated(otherwise=min(file.date for file in files))
         new = write_files(
             table.store, rows, table.period, target_bytes, schema, table.layouts, undated
         )
-    if extents(table.store, new) != extents(table.store, files):
+    if not _has_all(extents(table.store, files), extents(table.store, new), repeats.rows):
         for file in new:
             table.store.remove(file.path)
         raise ArchiveError(f"{files[0].path}: the merged file lacks rows of its sources")
@@ -145,6 +173,15 @@ def _merge(
     done.rows += sum(file.rows for file in files)
     done.bytes_before += _size(files)
     done.bytes_after += _size(new)
+
+
+def _has_all(old: Extents, new: Extents, repeats: int) -> bool:
+    """Return True if new files have the rows of the old ones, apart from repeated ones."""
+    if not repeats:
+        return old == new
+    bounds = [{key: (one.first, one.last) for key, one in found.items()} for found in (old, new)]
+    rows = [sum(one.rows for one in found.values()) for found in (old, new)]
+    return bounds[0] == bounds[1] and rows[0] - repeats == rows[1]
 
 
 def replace_files(

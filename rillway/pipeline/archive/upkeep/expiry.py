@@ -13,11 +13,10 @@ from datetime import date
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rillway.pipeline.archive.columns.batches import aligned
 from rillway.pipeline.archive.files.extents import Extent, extents
+from rillway.pipeline.archive.files.merge import merged
 from rillway.pipeline.archive.files.parquet_files import STREAM, ArchivedFile, write_files
 from rillway.pipeline.archive.files.periods import day_ms
-from rillway.pipeline.archive.files.rows import bounded_batches, open_file
 from rillway.pipeline.archive.identity.epochs import StreamRecord
 from rillway.pipeline.archive.limits import VACUUM_AFTER_HOURS
 from rillway.pipeline.archive.table import (
@@ -120,8 +119,7 @@ def _without(
     table: ArchiveTable, file: ArchivedFile, streams: frozenset[str]
 ) -> Iterator[pa.RecordBatch]:
     names = pa.array(sorted(streams), pa.string())
-    with open_file(table.store, file) as parquet:
-        for batch in bounded_batches(parquet, range(parquet.metadata.num_row_groups)):
-            part = batch.filter(pc.invert(pc.is_in(batch.column(STREAM), names)))
-            if len(part):
-                yield aligned(part, table.file_schema)
+    for batch in merged(table.store, [file], table.file_schema):
+        part = batch.filter(pc.invert(pc.is_in(batch.column(STREAM), names)))
+        if len(part):
+            yield part

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from rillway.pipeline.archive.earlier.adding import ServerOrigin
 from rillway.pipeline.archive.files.parquet_files import ArchivedFile
 from rillway.pipeline.archive.files.store import LogDamaged, Store, store_of
 from rillway.pipeline.archive.identity.state_files import StateCommit, write_records
@@ -263,7 +264,7 @@ def test_archiving_goes_on_with_a_state_that_was_made_again(
     assert state is not None and len(state.epochs) == 1
 
 
-def test_entries_of_a_lost_file_that_are_in_memory_are_archived_again(
+def test_entries_of_a_lost_file_that_are_in_memory_are_filled_in_again(
     redis_link: Connection, table: ArchiveTable
 ) -> None:
     add_many(redis_link, 10)
@@ -273,10 +274,15 @@ def test_entries_of_a_lost_file_that_are_in_memory_are_archived_again(
     (table.root / table.files()[1].path).unlink()
     assert repair(store_of(table.root), drops_files=True).left == []
     again = ArchiveTable.open(table.root)
-    assert "11-0 is in memory, but no row" in check_live(redis_link, again)[0].text
-    assert archive(redis_link, again).archived == 10
+    assert "11-0 is in memory, and lost in the archive" in check_live(redis_link, again)[0].text
+    report = archive(redis_link, again)
+    assert (report.archived, report.trimmed, report.epoch) == (0, 10, 1)
+    assert "11-0 and what follows stays in memory" in report.notes[0]
+    assert repair(store_of(table.root), origin=ServerOrigin(redis_link)).left == []
+    again.refresh()
     assert archived_ids(again) == [f"{n}-0" for n in range(1, 21)]
     assert check_live(redis_link, again) == []
+    assert archive(redis_link, again).remaining == 1
 
 
 @GOOGLES_THOROUGH

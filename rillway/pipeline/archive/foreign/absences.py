@@ -1,0 +1,133 @@
+"""Rows that the table has lost, as known absences in the records of streams.
+
+Another program may have deleted rows, or a file is lost. The first is meant, so its entries count
+as archived. The second is damage: such entries stay in memory if they are still there, until
+`rillway archive repair --url` has filled them in again (holes.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import date
+from typing import Any, TypeAlias
+
+import pyarrow.parquet as pq
+
+from rillway.pipeline.archive.columns.statistics import LAST_CHARACTER
+from rillway.pipeline.archive.files.extents import KEY_SCHEMA
+from rillway.pipeline.archive.files.merge import merged
+from rillway.pipeline.archive.files.parquet_files import ArchivedFile, statistics
+from rillway.pipeline.archive.files.store import Store
+from rillway.pipeline.archive.foreign.changes import RESTORE, Commit
+from rillway.pipeline.archive.identity.epochs import Absence, StreamRecord
+from rillway.pipeline.archive.table import ArchiveTable
+from rillway.pipeline.wire.ids import MAX_ID, MAX_SEQ, make_id, ms_of
+
+Key: TypeAlias = tuple[str, int, int]
+Records: TypeAlias = dict[str, StreamRecord]
+
+
+def removed_by(table: ArchiveTable, commits: Sequence[Commit]) -> tuple[Records, int]:
+    """Return the records of streams whose rows other programs have removed.
+
+    Also returns the number of files, deleted by now, whose rows are not known. Raises ArchiveError.
+    """
+    named = {file.path for file in table.files()}
+    found: Records = {}
+    unknown = 0
+    for is_lost in (False, True):
+        paths = {
+            path
+            for commit in commits
+            if (commit.operation == RESTORE) == is_lost
+            for path in commit.removed
+            if path not in named
+        }
+        there = [path for path in sorted(paths) if table.store.has(path)]
+        unknown += len(paths) - len(there)
+        for stream, absence in _absent(table, [_file(table.store, p) for p in there], is_lost):
+            record = found.get(stream) or table.record(stream)
+            if record is not None:
+                found[stream] = _with(record, absence)
+    return found, unknown
+
+
+def lost_with(table: ArchiveTable, files: Iterable[ArchivedFile]) -> Records:
+    """Return the records of streams that lose rows with files. Raises ArchiveError."""
+    found: Records = {}
+    for file in files:
+        names = [n for n in table.records if file.first_stream <= n <= file.last_stream]
+        is_exact = file.first_stream == file.last_stream and file.first_epoch == file.last_epoch
+        for name in names:
+            record = found.get(name) or table.records[name]
+            for epoch in record.state.epochs:
+                if file.first_epoch <= epoch.number <= file.last_epoch:
+                    first, last = make_id(file.first_ms), make_id(file.last_ms, MAX_SEQ)
+                    number = file.rows if is_exact else None
+                    absence = Absence(epoch.number, first, min(last, MAX_ID), number, is_lost=True)
+                    record = _with(record, absence)
+            found[name] = record
+    return found
+
+
+def _with(record: StreamRecord, absence: Absence) -> StreamRecord:
+    if absence in record.absent:
+        return record
+    every = sorted([*record.absent, absence], key=lambda one: (one.epoch, one.first))
+    return replace(record, absent=tuple(every))
+
+
+def _file(store: Store, path: str) -> ArchivedFile:
+    """Return a file that the table no longer names, with bounds from its footer."""
+    metadata = pq.read_metadata(path, filesystem=store.filesystem)
+    groups = range(metadata.num_row_groups)
+    bounds: list[Any] = [statistics(metadata, group, ["ms"])[0] for group in groups]
+    first, last = 0, ms_of(MAX_ID)
+    if bounds and None not in bounds:
+        first, last = min(low for low, _ in bounds), max(high for _, high in bounds)
+    rows = metadata.num_rows
+    return ArchivedFile(path, date.min, 0, rows, "", LAST_CHARACTER, first, last, 0, 1 << 31)
+
+
+def _absent(
+    table: ArchiveTable, removed: Sequence[ArchivedFile], is_lost: bool
+) -> Iterator[tuple[str, Absence]]:
+    """Yield the spans of rows of removed files that no file has."""
+    if not removed:
+        return
+    first, last = min(one.first_ms for one in removed), max(one.last_ms for one in removed)
+    present = keys(table, [f for f in table.files() if f.may_hold(None, first, last)])
+    here = next(present, None)
+    span: list[Key] = []
+    before: Key | None = None
+    for key in keys(table, removed):
+        if key == before:
+            continue
+        before = key
+        while here is not None and here < key:
+            if span and here > span[-1]:
+                yield _span(span, is_lost)
+                span = []
+            here = next(present, None)
+        if key == here:
+            continue
+        if span and span[-1][:2] != key[:2]:
+            yield _span(span, is_lost)
+            span = []
+        span.append(key)
+    if span:
+        yield _span(span, is_lost)
+
+
+def _span(keys: Sequence[Key], is_lost: bool) -> tuple[str, Absence]:
+    stream, epoch, first = keys[0]
+    return stream, Absence(epoch, first, keys[-1][2], len(keys), is_lost)
+
+
+def keys(table: ArchiveTable, files: Sequence[ArchivedFile]) -> Iterator[Key]:
+    """Yield the stream, epoch and ID of each row, in order."""
+    for batch in merged(table.store, files, KEY_SCHEMA):
+        columns = [column.to_pylist() for column in batch.columns]
+        for stream, epoch, ms, seq in zip(*columns, strict=True):
+            yield stream, epoch, make_id(ms, int(seq))

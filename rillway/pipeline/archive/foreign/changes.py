@@ -1,0 +1,211 @@
+"""Checks what other programs have committed, before anything more is archived or trimmed.
+
+Entries may only be trimmed from memory if the table can be read. So the archiver reads a part of
+each file that another program has added since the round before, with the reader that queries use.
+Its own commits, which other programs do not imitate, are not looked at: a round without foreign
+commits reads at most the last version of the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from rillway.pipeline.archive.columns.batches import aligned
+from rillway.pipeline.archive.columns.decoding import RowDamaged
+from rillway.pipeline.archive.columns.entries import by_stream, entries_of
+from rillway.pipeline.archive.files.log_files import ACTIONS, read_version
+from rillway.pipeline.archive.files.merge import ORDER
+from rillway.pipeline.archive.files.parquet_files import STREAM, TABLE_SCHEMA, ArchivedFile
+from rillway.pipeline.archive.files.rows import bounded_batches, open_file, wrong_keys
+from rillway.pipeline.archive.files.store import Store
+from rillway.pipeline.archive.limits import PERIODS
+from rillway.pipeline.archive.repair.findings import OTHER, Finding, file_damage
+from rillway.pipeline.archive.table import CHECKED, ArchiveError, ArchiveTable
+
+OPERATION = "rillway.operation"
+REPAIR = "repair"
+RESTORE = "RESTORE"
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit of another program."""
+
+    version: int
+    operation: str
+    actions: Sequence[Mapping[str, Any]]
+
+    @property
+    def added(self) -> Iterator[Mapping[str, Any]]:
+        return (action["add"] for action in self.actions if "add" in action)
+
+    @property
+    def removed(self) -> list[str]:
+        """The files whose rows it removed, or wrote again with changes."""
+        found = (action["remove"] for action in self.actions if "remove" in action)
+        return [unquote(one["path"]) for one in found if one.get("dataChange", True)]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Commits of other programs, in order. `is_whole`: False if the log begins after the first."""
+
+    commits: list[Commit]
+    is_whole: bool
+
+
+def commits_since(
+    table: ArchiveTable,
+    mark: Mapping[str, str],
+    first: int = 0,
+    known: frozenset[int] = frozenset(),
+) -> Found:
+    """Return the commits of other programs after the last own one with `mark`.
+
+    Looks back to version `first`. `known`: versions that are certainly own ones.
+    """
+    found: list[Commit] = []
+    for version in range(table.version, first - 1, -1):
+        if version in known:
+            continue
+        try:
+            actions = read_version(table.store, version)
+        except FileNotFoundError:
+            return Found(found[::-1], is_whole=False)
+        except (OSError, ValueError):
+            # A damaged version: `verify` reports it.
+            continue
+        info: Mapping[str, Any] = next(
+            (one["commitInfo"] for one in actions if "commitInfo" in one), {}
+        )
+        if ACTIONS in info and mark.items() <= info.items():
+            break
+        if ACTIONS not in info:
+            found.append(Commit(version, str(info.get("operation", "commit")), actions))
+    return Found(found[::-1], is_whole=True)
+
+
+class Changes:
+    """The changes to a table that other programs make while an archiver uses it."""
+
+    def __init__(self, table: ArchiveTable) -> None:
+        self._table = table
+        self._checked = -1
+
+    def check(self) -> None:
+        """Check the commits since the last check. Raises ArchiveError for what cannot be read."""
+        table = self._table
+        if table.version == self._checked:
+            return
+        found = commits_since(table, {CHECKED: "1"}, self._checked + 1, table.own_versions)
+        if found.commits or not found.is_whole:
+            self._check(found)
+        self._checked = table.version
+
+    def _check(self, found: Found) -> None:
+        table = self._table
+        check_properties(table)
+        for commit in found.commits:
+            check_commit(table.store, commit)
+        added = {unquote(one["path"]) for commit in found.commits for one in commit.added}
+        named = {file.path for file in table.files()}
+        for commit in found.commits:
+            if commit.operation == RESTORE and not named.issuperset(commit.removed):
+                raise ArchiveError(
+                    f"{_where(table.store, commit)}, took back rows that are archived: RESTORE the "
+                    f"version before it, or `rillway archive repair --to {table.store}` records "
+                    "what is missing"
+                )
+        for file in table.files():
+            if file.path in added or not (file.is_own or found.is_whole):
+                check_file(table, file)
+
+
+def check_changes(table: ArchiveTable) -> list[Finding]:
+    """Find what an archiver refuses, and removed rows that no repair has recorded."""
+    try:
+        Changes(table).check()
+    except ArchiveError as error:
+        text = str(error).removeprefix(f"{table.store}: ")
+        return [Finding(OTHER, str(table.store), text)]
+    commits = [one for one in commits_since(table, {OPERATION: REPAIR}).commits if one.removed]
+    if not commits:
+        return []
+    what = ", ".join(f"{one.version} ({one.operation})" for one in commits)
+    text = (
+        f"versions of other programs removed or changed rows: {what}; `rillway archive repair --to "
+        f"{table.store}` records what is missing"
+    )
+    return [Finding(OTHER, str(table.store), text)]
+
+
+def check_commit(store: Store, commit: Commit) -> None:
+    """Refuse a commit that hides rows. Raises ArchiveError."""
+    if any(one.get("deletionVector") for one in commit.added):
+        raise ArchiveError(
+            f"{_where(store, commit)}, has deletion vectors, which readers of an "
+            "archive do not have: write the files again there (in Spark: REORG TABLE ... APPLY "
+            "(PURGE))"
+        )
+
+
+def _where(store: Store, commit: Commit) -> str:
+    return f"{store}: version {commit.version}, a {commit.operation} of another program"
+
+
+def check_properties(table: ArchiveTable) -> None:
+    """Check that columns and properties are those that readers need. Raises ArchiveError."""
+    schema = table.schema
+    for field in TABLE_SCHEMA:
+        if schema.field(field.name).type != field.type:
+            raise ArchiveError(
+                f"{table.store}: another program has made the column {field.name} "
+                f"{schema.field(field.name).type}, not {field.type}: RESTORE the version before"
+            )
+    if table.period not in PERIODS:
+        raise ArchiveError(
+            f"{table.store}: another program has set rillway.partitionBy to {table.period!r}: "
+            "`rillway archive compact --partition-by day` sets it again"
+        )
+    known = table.columns.by_name
+    for stream, record in table.records.items():
+        for layout in record.layouts.values():
+            for name in layout.columns:
+                if name is not None and name not in known:
+                    raise ArchiveError(
+                        f"{table.store}: another program has changed the property rillway.columns:"
+                        f" rows of {stream} need the column {name}; RESTORE the version before"
+                    )
+    _ = table.expire_after
+
+
+def check_file(table: ArchiveTable, file: ArchivedFile) -> None:
+    """Read the footer and the first row group of a file as queries do. Raises ArchiveError."""
+    if reason := file_damage(table.store, file):
+        raise ArchiveError(_sentence(table, file, reason))
+    with open_file(table.store, file) as parquet:
+        for batch in bounded_batches(parquet, range(min(parquet.num_row_groups, 1))):
+            if reason := wrong_keys(batch):
+                raise ArchiveError(_sentence(table, file, reason))
+            rows = pa.Table.from_batches([aligned(batch, table.file_schema)]).sort_by(ORDER)
+            for part in (
+                part for one in rows.combine_chunks().to_batches() for part in by_stream(one)
+            ):
+                try:
+                    entries_of(table, part)
+                except RowDamaged as error:
+                    text = f"{part.column(STREAM)[0]}: {error}"
+                    raise ArchiveError(_sentence(table, file, text)) from None
+
+
+def _sentence(table: ArchiveTable, file: ArchivedFile, reason: str) -> str:
+    writer = "" if file.is_own else ", of another program"
+    return (
+        f"{table.store}: {file.path}{writer}: {reason}: RESTORE the version before, or "
+        f"`rillway archive repair --to {table.store}` says what can be done"
+    )

@@ -1,0 +1,116 @@
+"""What other programs do to the table: each way is right at once, or refused in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rillway.pipeline.archive.command import main
+from rillway.pipeline.archive.files.log_files import read_version
+from rillway.pipeline.archive.files.store import Store
+from rillway.pipeline.archive.foreign import changes
+from rillway.pipeline.archive.foreign.changes import Changes
+from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
+from rillway.pipeline.query.history import open_history
+from rillway.pipeline.wire.connection import Connection
+from tests.rillway.pipeline.archive.foreign.scene import (
+    IDS,
+    REFUSED,
+    WAYS,
+    append_other,
+    delta,
+    entries,
+    make,
+)
+from tests.rillway.pipeline.archive.scene import STREAM, add, archive, live_ids
+
+TYPED = pytest.mark.parametrize("is_typed", [False, True], ids=["plain", "typed"])
+
+
+def query(link: Connection, table: ArchiveTable) -> list[str]:
+    with open_history(link.url, STREAM, table.root) as history:
+        return [entry for batch in history.batches() for entry in batch.column("id").to_pylist()]
+
+
+@TYPED
+@pytest.mark.parametrize("name", WAYS)
+def test_a_way_of_writing_is_right_or_refused_and_a_repair_makes_it_whole(
+    redis_link: Connection, table: ArchiveTable, name: str, is_typed: bool
+) -> None:
+    way = WAYS[name]
+    make(redis_link, table, is_typed=is_typed)
+    before = entries(table)
+    way.change(table.root)
+    to = ["--to", str(table.root)]
+    changed = ArchiveTable.open(table.root)
+    if way.refused:
+        with pytest.raises(ArchiveError, match=way.refused):
+            archive(redis_link, changed)
+        assert live_ids(redis_link) == IDS
+    else:
+        assert entries(changed) == [one for one in before if one[0].decode() in way.ids]
+        assert query(redis_link, changed) == list(way.ids)
+        add(redis_link, f"{IDS[-1][:-2]}-5")
+        archive(redis_link, changed)
+        assert query(redis_link, changed) == [*way.ids, f"{IDS[-1][:-2]}-5"]
+    assert main(["repair", *to, "--url", redis_link.url]) == 0
+    assert main(["verify", *to, "--deep", "--url", redis_link.url]) == 0
+    repaired = ArchiveTable.open(table.root)
+    assert all(file.is_own for file in repaired.files())
+    archive(redis_link, repaired)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_readers_cannot_have_is_refused_before_anything_is_trimmed(
+    redis_link: Connection, table: ArchiveTable, name: str
+) -> None:
+    way = REFUSED[name]
+    make(redis_link, table, is_typed=False)
+    way.change(table.root)
+    with pytest.raises(ArchiveError, match=way.refused):
+        # The table was open before, as it is with --every.
+        archive(redis_link, table)
+    assert live_ids(redis_link) == IDS
+
+
+def test_a_row_that_was_written_again_with_other_content_is_an_error(
+    redis_link: Connection, table: ArchiveTable
+) -> None:
+    make(redis_link, table, is_typed=False)
+    append_other(table.root)
+    table.refresh()
+    with pytest.raises(ArchiveError, match="twice, with different content"):
+        entries(table)
+
+
+def test_the_documentation_has_each_way() -> None:
+    page = Path("docs/how-to/archive.md").read_text(encoding="utf-8")
+    rows = page.partition("| Another program's |")[2].partition("\n\n")[0].splitlines()[2:]
+    names = [row.split(" | ")[0].removeprefix("| ") for row in rows]
+    assert names == [*WAYS, *REFUSED, "row again with other content"]
+
+
+def test_only_commits_of_other_programs_are_read(
+    redis_link: Connection, table: ArchiveTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+
+    def counted(store: Store, version: int) -> list[Mapping[str, Any]]:
+        read.append(version)
+        return read_version(store, version)
+
+    make(redis_link, table, is_typed=False)
+    monkeypatch.setattr(changes, "read_version", counted)
+    other = ArchiveTable.open(table.root)
+    checked = Changes(other)
+    for _ in range(2):
+        checked.check()
+    assert read == [other.version]
+    read.clear()
+    delta(table.root).optimize.compact()
+    other.refresh()
+    checked.check()
+    assert read == [other.version]
