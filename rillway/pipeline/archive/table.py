@@ -76,6 +76,8 @@ NAME = "rillway-archive"
 DESCRIPTION = "Entries of streams, archived by Rillway"
 # Newer versions have deletion vectors or renamed columns, which change the meaning of files.
 MAX_READER_VERSION = 1
+# They concern columns of other programs, or other programs' vacuum.
+HARMLESS = {"timestampNtz", "vacuumProtocolCheck"}
 PERIOD_PROPERTY = "rillway.partitionBy"
 EXPIRE_PROPERTY = "rillway.expireAfterSeconds"
 COLUMNS_PROPERTY = "rillway.columns"
@@ -188,7 +190,9 @@ class ArchiveTable:
         protocol = self._delta.protocol()
         if protocol.min_reader_version <= MAX_READER_VERSION:
             return
-        features = sorted(protocol.reader_features or ["columnMapping"])
+        features = sorted({*(protocol.reader_features or ["columnMapping"])} - HARMLESS)
+        if not features:
+            return
         raise ArchiveError(
             f"{self.store}: another program has given the table features of Delta that an archive "
             f"does not have: {', '.join(features)}. Drop them there (in Spark: ALTER TABLE "
