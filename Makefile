@@ -234,12 +234,14 @@ $(RUN)/.collected: | $(VENV)/.dev compiled
 	@touch $@
 
 # In .ci/run what looks inside of modules, and what shows within a minute that interpreted modules do
-# the same; each night, with PROFILE=thorough, all that does not take a server of its own kind.
-INTERPRETED = $(addprefix tests/,$(LAYERS) fuzz golden rillway/app crash/test_crash.py compat/test_sequences.py)
+# the same: files without such tests are not collected. Each night, with PROFILE=thorough, all that does
+# not take a server of its own kind.
 ifeq ($(PROFILE),thorough)
-INTERPRETED += tests/integration tests/rillway/testing
+INTERPRETED = $(addprefix tests/,$(LAYERS) fuzz golden rillway/app crash/test_crash.py \
+	compat/test_sequences.py integration rillway/testing)
 MARKED =
 else
+INTERPRETED = $(shell grep -rlE 'mark\.(interpreted|golden|edge)\b' tests --include='test_*.py')
 MARKED = -m "interpreted or golden or edge"
 endif
 .PHONY: interpreted-test
