@@ -1,9 +1,12 @@
-"""Graceful shutdown: waits for replicas that lag behind (SHUTDOWN, SIGTERM).
+"""Graceful shutdown: waits for replicas that lag behind (SHUTDOWN, SIGTERM), or hands over to one.
 
 Writes are held back until every replica has acknowledged the whole stream, for at most
 `shutdown-timeout` seconds; then the server ends. SHUTDOWN ABORT cancels it, and if the data cannot
 be saved, the server goes on. The clients that sent SHUTDOWN wait for the outcome; those that send
 it meanwhile wait, too, and their options do not count.
+
+With FAILOVER a replica takes over first (server/hand_over.py). If none can, or none has when the
+time is over, the shutdown goes on without it.
 
 Source: Redis 7.0, by experiment. Deliberately different: a replica that has acknowledged everything
 before the GETACK is in sync.
@@ -21,6 +24,7 @@ from commands.core.services import Services
 from commands.replication.replica_table import Replica, ReplicaTable
 from protocol import errors
 from protocol.errors import ReplyError
+from server.hand_over import HandOver
 from server.replication.replication import Replication
 
 
@@ -36,6 +40,7 @@ class Ending:
         self.signal = 0  # the signal that began it, or begins it with the next tick
         self._instance = instance
         self._replication = replication
+        self._hand_over = HandOver(instance, replication)
         self._end = end
         self._save: bool | None = None
         self._force = False
@@ -43,26 +48,41 @@ class Ending:
 
     # -- beginning -----------------------------------------------------------------------------
 
-    def begin(self, *, save: bool | None, now: bool, force: bool) -> bool:
+    def begin(self, *, save: bool | None, now: bool, force: bool, failover: bool) -> bool:
         """Begin to wait for replicas. False if the caller is to end the server at once (`finish`).
 
         With `now`, if no replica lags behind, or if the data are torn (Dispatcher.end_script),
-        there is nothing to wait for.
+        there is nothing to wait for; with `failover` there is if a replica can take over.
         """
         instance = self._instance
         if instance.shutdown_at_ms:
             return True
         instance.host.log("warning", "User requested shutdown...")
         timeout_s, self._offset = instance.config.shutdown_timeout, instance.replication.offset
-        if now or not timeout_s or instance.is_torn or not self._lagging():
+        if not timeout_s or instance.is_torn:
             return False
-        instance.host.log("notice", "Waiting for replicas before shutting down.")
+        if not (failover and self._begin_hand_over(timeout_s * 1000, now)):
+            if now or not self._lagging():
+                return False
+            self._wait()
         self._save, self._force = save, force
         instance.shutdown_at_ms = instance.monotonic_ms + timeout_s * 1000
+        return True
+
+    def _begin_hand_over(self, timeout_ms: int, now: bool) -> bool:
+        refusal = self._hand_over.begin(timeout_ms, now=now)
+        if refusal:
+            self._instance.host.log("warning", f"Not handing over: {refusal}.")
+        return not refusal
+
+    def _wait(self) -> None:
+        """Hold writes back until the replicas have everything."""
+        instance = self._instance
+        instance.host.log("notice", "Waiting for replicas before shutting down.")
+        self._offset = instance.replication.offset
         if not instance.replication.is_replica and not instance.gates & HOLDING_GATES:
             self._replication.feed.ask_for_acknowledgement()  # the stream is its own
         instance.set_gate(GATE_ENDING, is_shut=True)
-        return True
 
     def _lagging(self) -> list[Replica]:
         replicas = self._instance.feature(ReplicaTable).replicas.values()
@@ -80,7 +100,9 @@ class Ending:
         instance = self._instance
         if not instance.shutdown_at_ms:
             return
-        if self._lagging() and instance.monotonic_ms < instance.shutdown_at_ms:
+        if instance.monotonic_ms < instance.shutdown_at_ms and (
+            self._is_handing_over() if self._hand_over.is_under_way else self._lagging()
+        ):
             return
         # Held writes stay held meanwhile: if the server ends, they never run.
         if self._finish(self._save, self._force):
@@ -88,12 +110,30 @@ class Ending:
         else:
             self._go_on()
 
+    def _is_handing_over(self) -> bool:
+        """Return True as long as there is something to wait for."""
+        instance, hand_over = self._instance, self._hand_over
+        if hand_over.has_succeeded:
+            instance.host.log("notice", "A replica has taken over.")
+            hand_over.is_under_way = False
+            # Clients whose writes waited learn of the new primary before the connections close.
+            instance.shutdown_at_ms = instance.monotonic_ms
+            return True
+        left_ms = instance.shutdown_at_ms - instance.monotonic_ms
+        if hand_over.has_failed and not hand_over.asks_again(left_ms):
+            instance.host.log("warning", "Not handed over: no replica has taken over.")
+            hand_over.is_under_way = False
+            self._wait()
+        return True
+
     def finish(self, *, save: bool | None, force: bool) -> bool:
         """End the server, whatever its replicas have. False if it goes on."""
         self._offset = self._instance.replication.offset
         return self._finish(save, force)
 
     def _finish(self, save: bool | None, force: bool) -> bool:
+        if self._hand_over.is_under_way:
+            self._instance.host.log("warning", "Not handed over: no replica took over in time.")
         self._report_replicas()
         self._instance.host.tell_supervisor("STOPPING=1")
         if self._end(save, force):
@@ -135,6 +175,7 @@ class Ending:
         instance = self._instance
         refusal = ReplyError(errors.SHUTDOWN_FAILED).wire
         waiting = self._waiting()
+        self._hand_over.cancel()
         instance.shutdown_at_ms = 0
         self.signal = 0
         instance.set_gate(GATE_ENDING, is_shut=False)

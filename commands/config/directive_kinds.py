@@ -479,19 +479,20 @@ class SavePoints(Kind):
 class ShutdownOptions(Kind):
     """shutdown-on-sigterm, shutdown-on-sigint: the options of SHUTDOWN, or default for none."""
 
-    expected = "default, or save or nosave, with now and force"
+    expected = "default, or save or nosave, with now, force and failover"
     takes_several_words = True
 
     def parse(self, words: list[str]) -> frozenset[str]:
         options = {word.lower() for text in words for word in text.split()}
-        if not options or not options <= {"default", "save", "nosave", "now", "force"}:
+        if not options or not options <= {"default", "save", "nosave", "now", "force", "failover"}:
             raise ValueError(
-                "argument(s) must be one of the following: default, save, nosave, now, force"
+                "argument(s) must be one of the following:"
+                " default, save, nosave, now, force, failover"
             )
         if {"save", "nosave"} <= options:
             raise ValueError("shutdown options SAVE and NOSAVE can't be used simultaneously")
         return frozenset(options - {"default"})
 
     def format(self, value: frozenset[str]) -> str:
-        ordered = [word for word in ("save", "nosave", "now", "force") if word in value]
+        ordered = [word for word in ("save", "nosave", "now", "force", "failover") if word in value]
         return " ".join(ordered) or "default"

@@ -81,7 +81,7 @@ class Host(Protocol):
     def pause(self, seconds: float) -> None:
         """Stop the whole server for a while (DEBUG SLEEP)."""
 
-    def begin_shutdown(self, *, save: bool | None, now: bool, force: bool) -> bool:
+    def begin_shutdown(self, *, save: bool | None, now: bool, force: bool, failover: bool) -> bool:
         """Wait for replicas to catch up, then end. False if there is nothing to wait for.
 
         `now`: do not begin to wait. If a shutdown waits already, nothing changes.

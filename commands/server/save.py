@@ -85,7 +85,7 @@ def bgrewriteaof(client: Client, argv: Request) -> bytes:
     return replies.simple(b"Background append only file rewriting started")
 
 
-_OPTIONS = {b"NOSAVE", b"SAVE", b"NOW", b"FORCE", b"ABORT"}
+_OPTIONS = {b"NOSAVE", b"SAVE", b"NOW", b"FORCE", b"FAILOVER", b"ABORT"}
 
 
 @command("SHUTDOWN", arity=-1, flags=ADMIN | NOSCRIPT | LOADING | STALE | NO_MULTI | ALLOW_BUSY)
@@ -95,7 +95,8 @@ def shutdown(client: Client, argv: Request) -> bytes | Block | None:
 
     Without SAVE or NOSAVE there is a snapshot if there are save points. Without NOW a primary first
     waits for its replicas, and ABORT calls that off; while it waits, a further SHUTDOWN waits with
-    it, whatever its options are. Source: Redis 7.2.
+    it, whatever its options are. With FAILOVER a replica takes over first. Source: Redis 7.2, and
+    Valkey 9.0 for FAILOVER.
     """
     options = {word.upper() for word in argv[1:]}
     host = client.instance.host
@@ -106,9 +107,9 @@ def shutdown(client: Client, argv: Request) -> bytes | Block | None:
     if b"ABORT" in options or not options <= _OPTIONS or {b"SAVE", b"NOSAVE"} <= options:
         raise ReplyError(errors.SYNTAX)
     save = True if b"SAVE" in options else False if b"NOSAVE" in options else None
-    now, force = b"NOW" in options, b"FORCE" in options
+    now, force, failover = (word in options for word in (b"NOW", b"FORCE", b"FAILOVER"))
     client.instance.feature(Services).runner.end_script()
-    if host.begin_shutdown(save=save, now=now, force=force):
+    if host.begin_shutdown(save=save, now=now, force=force, failover=failover):
         return Block([], 0, lambda client: None, None)
     if not host.shut_down(save=save, force=force):
         raise ReplyError(errors.SHUTDOWN_FAILED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -128,6 +129,9 @@ class Launch:
 
     def _end(self, processes: Sequence[NodeProcess]) -> int:
         """Stop the running nodes, and return their number."""
+        for process in processes:
+            if process.pid is not None:
+                _end_without_failover(self._folder.member(process.port))
         ended: list[tuple[NodeProcess, int | None]] = []
         for process in processes:
             pid = process.pid
@@ -267,3 +271,11 @@ def _owners(nodes: Sequence[Node], members: Sequence[Member]) -> list[Member]:
     """Return the members that are primaries with slots."""
     ids = {node.id for node in nodes if node.is_primary and node.slots}
     return [member for member in members if member.id in ids]
+
+
+def _end_without_failover(member: Member) -> None:
+    """Keep a node from handing its role over when it ends, if it answers."""
+    with suppress(ClusterFailed):
+        words = member.ask("CONFIG GET", "shutdown-on-sigterm")["shutdown-on-sigterm"]
+        others = [word for word in words.split() if word != "failover"]
+        member.ask("CONFIG", "SET", "shutdown-on-sigterm", " ".join(others) or "default")

@@ -27,6 +27,8 @@ DIRECTIVES = (
     *("--cluster-enabled", "yes", "--appendonly", "yes"),
     # Replicas are on the same machine, and `start` waits for them.
     *("--repl-diskless-sync-delay", "0"),
+    # A primary that a supervisor ends serves until its replica does; `stop` ends all without.
+    *("--shutdown-on-sigterm", "failover"),
 )
 
 

@@ -8,6 +8,8 @@ writes until the replica has all of them.
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from protocol.errors import ReplyError
 from server.cluster import messages
 from server.cluster.events import EmptyData, PauseWrites, ResumeWrites
@@ -238,6 +240,28 @@ class Failover:
             self._may_begin = True
         else:
             state.send(me.primary.link, self._outbox.message(messages.MFSTART))
+
+    def ask_to_take_over(self) -> bool:
+        """Ask the furthest replica to begin a manual failover. False if none can be asked.
+
+        The request is MFSTART, which other servers only take from a replica: they ignore it.
+        """
+        replicas = [
+            replica
+            for replica in self._state.myself.replicas
+            if replica.is_linked and not replica.is_failed and not replica.flags & NO_FAILOVER
+        ]
+        if not replicas:
+            return False
+        furthest = max(replicas, key=attrgetter("offset"))
+        self._state.log(f"Asking replica {furthest.id} to take over.")
+        self._state.send(furthest.link, self._outbox.message(messages.MFSTART))
+        return True
+
+    def take_over(self, monotonic_ms: int) -> None:
+        """Handle MFSTART of this replica's primary, which is about to end."""
+        if self._manual_until_ms is None:
+            self.begin_manual(b"", monotonic_ms)
 
     def pause_for(self, replica: Node, monotonic_ms: int) -> None:
         """Handle MFSTART: a replica is to replace this primary, and needs all of its writes."""

@@ -269,6 +269,10 @@ class Operations:
         """CLUSTER FAILOVER: `mode` is b"", b"FORCE" or b"TAKEOVER"."""
         self._failover.begin_manual(mode, monotonic_ms)
 
+    def hand_over(self) -> bool:
+        """SHUTDOWN FAILOVER: ask a replica to begin a manual failover. False if there is none."""
+        return self._failover.ask_to_take_over()
+
     # -- others --------------------------------------------------------------------------------
 
     def publish(self, channel: bytes, payload: bytes, is_sharded: bool) -> None:

@@ -146,7 +146,10 @@ class Reception:
         elif kind == messages.AUTH_ACK:
             self._failover.count_vote(sender, message)
         elif kind == messages.MFSTART:
-            self._failover.pause_for(sender, monotonic_ms)
+            if sender is self._state.myself.primary:
+                self._failover.take_over(monotonic_ms)
+            else:
+                self._failover.pause_for(sender, monotonic_ms)
 
 
 def _is_impossible(sender: Node | None, message: Message) -> bool:

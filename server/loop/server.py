@@ -194,9 +194,9 @@ class Server:
 
     # -- the end -------------------------------------------------------------------------------
 
-    def begin_shutdown(self, *, save: bool | None, now: bool, force: bool) -> bool:
+    def begin_shutdown(self, *, save: bool | None, now: bool, force: bool, failover: bool) -> bool:
         """Wait for replicas to catch up, then end. False if there is nothing to wait for."""
-        return self.ending.begin(save=save, now=now, force=force)
+        return self.ending.begin(save=save, now=now, force=force, failover=failover)
 
     def abort_shutdown(self) -> bool:
         """Cancel a shutdown that waits (SHUTDOWN ABORT); False if none does."""
@@ -238,8 +238,8 @@ class Server:
         if self.dispatcher.end_script():
             # The requests of this cycle run first: they are answered, and their changes are saved.
             self.cycle.finish()
-        now, force = "now" in options, "force" in options
-        if not self.begin_shutdown(save=save, now=now, force=force):
+        now, force, failover = (word in options for word in ("now", "force", "failover"))
+        if not self.begin_shutdown(save=save, now=now, force=force, failover=failover):
             self.shut_down(save=save, force=force)
 
     def fatal(self, message: str) -> NoReturn:

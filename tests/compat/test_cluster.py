@@ -207,6 +207,29 @@ def test_a_replica_takes_over_when_its_primary_is_killed(tmp_path: Path, kind: s
         cluster.close()
 
 
+def test_a_primary_that_is_told_to_end_hands_its_slots_over_first(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path / "nodes", ["rillway"] * 6)
+    try:
+        cluster.create()
+        old = cluster.nodes[2]
+        heir = cluster.replica_of(old)
+        old.client.config_set("shutdown-on-sigterm", "failover")
+        old.client.config_set("shutdown-timeout", 100)
+        port = cluster.nodes[0].server.port
+        with redis.RedisCluster(host="127.0.0.1", port=port, decode_responses=True) as client:
+            stream = next(name for name in map(str, range(99)) if serves(old, name))
+            added = [client.xadd(stream, {"n": number}) for number in range(9)]
+            old.server.process.terminate()
+            while has_role(heir, "slave"):  # nothing is refused meanwhile: writes wait
+                added.append(client.xadd(stream, {"n": len(added)}))
+            assert old.server.process.wait(timeout=60) == 0
+            added.append(client.xadd(stream, {"n": len(added)}))
+            assert [entry for entry, _ in client.xrange(stream)] == added
+        assert "A replica has taken over." in old.server.output()
+    finally:
+        cluster.close()
+
+
 def test_delays_and_deadlines_go_on_when_a_replica_takes_over(tmp_path: Path) -> None:
     cluster = Cluster(tmp_path / "nodes", ["rillway"] * 6)
     try:

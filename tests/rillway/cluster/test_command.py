@@ -129,7 +129,7 @@ def test_a_node_that_does_not_start_is_shown_with_its_log(run: Run) -> None:
     assert run(*words, "--appendfsync", "always").returncode == 0
 
 
-def test_a_password_is_used_for_all_nodes(run: Run) -> None:
+def test_a_password_is_used_for_all_nodes(run: Run, tmp_path: Path) -> None:
     port = free_ports(3)
     words = ("start", "--nodes", "1", "--replicas", "1", "--port", str(port))
     started = run(*words, "--", "--requirepass", "secret")
@@ -138,6 +138,11 @@ def test_a_password_is_used_for_all_nodes(run: Run) -> None:
     assert f"replica of 127.0.0.1:{port}" in run("status").stdout
     with redis.Redis(port=port) as client, pytest.raises(redis.AuthenticationError):
         client.ping()
+    with redis.Redis(port=port, password="secret", decode_responses=True) as client:
+        asked = client.config_get("shutdown-on-sigterm")
+    assert asked == {"shutdown-on-sigterm": "failover"}
+    assert run("stop").returncode == 0
+    assert "Asking replica" not in (tmp_path / f"c/{port}/server.log").read_text()
 
 
 @pytest.mark.parametrize("job", ["status", "stop", "add", "start", "remove 7000"])

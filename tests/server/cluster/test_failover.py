@@ -240,6 +240,26 @@ def test_the_primary_goes_on_if_nothing_comes_of_it() -> None:
     assert ResumeWrites() in core.tick(5.2)
 
 
+def test_a_primary_that_ends_asks_the_furthest_replica() -> None:
+    core = SmallCluster("bcd")
+    for letter, offset in (("b", 7), ("c", 9), ("d", 10)):
+        core.state.make_replica(core.node(letter), core.state.myself)
+        core.node(letter).offset = offset
+    core.node("d").flags |= FAIL
+    assert core.cluster.hand_over()
+    core.take()
+    assert [to for to, _ in core.said(messages.MFSTART)] == ["c"]
+    assert not SmallCluster("b").cluster.hand_over()
+
+
+def test_a_replica_that_its_primary_asks_begins_a_manual_failover() -> None:
+    core = SmallCluster("bcd", primary="b")
+    core.hear("b", messages.MFSTART)
+    assert [to for to, _ in core.said(messages.MFSTART)] == ["b"]
+    core.hear("b", messages.MFSTART)  # one that is under way goes on
+    assert core.said(messages.MFSTART) == []
+
+
 def test_a_stranger_cannot_pause_writes() -> None:
     core = SmallCluster("b")
     assert not any(isinstance(each, PauseWrites) for each in core.hear("b", messages.MFSTART))
