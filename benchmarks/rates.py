@@ -7,10 +7,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from benchmarks.comparison import EMPTY, Case, Contender, Figures, Scale, Session, Setting
-from benchmarks.figures import Row
+from benchmarks.figures import FULL_CORE, Figure, Row, Target
 from benchmarks.load.load import Load
 from benchmarks.machine import cpu_seconds
 from benchmarks.servers import Server
+
+CPU = "-cpu"
 
 
 def rate(
@@ -22,13 +24,16 @@ def rate(
     flush: bool = False,
     same_replies: bool = False,
     unit: str = "requests/s",
+    least: float | None = None,
 ) -> Case:
-    """A case of one row.
+    """A case of one row; of two with `least`: the processor time of a request as well.
 
     before: done to the setting's server for this case.
     flush: empty the server after each measurement, for loads that add.
     same_replies: both servers must answer the same bytes.
+    least: the target of the rate, which counts where a core is full, and of the processor time.
     """
+    rows = (Row(name, unit),) if least is None else _rows(name, unit, least)
 
     @contextmanager
     def session(contender: Contender, scale: Scale) -> Iterator[Session]:
@@ -47,11 +52,22 @@ def rate(
             server.check_errors()
             if flush:
                 server.flush()
-            return {name: replace(figure, later=later)}
+            figures = {name: replace(figure, later=later)}
+            if least is not None:
+                figures[name + CPU] = Figure((figure.server_busy or 0) / figure.value * 1e6)
+            return figures
 
         yield Session(measure, made.reply if same_replies else None)
 
-    return Case(name, (Row(name, unit),), session, setting, is_encrypted=setting.is_encrypted)
+    return Case(name, rows, session, setting, is_encrypted=setting.is_encrypted)
+
+
+def _rows(name: str, unit: str, least: float) -> tuple[Row, ...]:
+    """The rows of a rate and of the processor time of a request."""
+    return (
+        Row(name, unit, bounds=(Target(least, least_busy=FULL_CORE),)),
+        Row(name + CPU, "µs of the server", lower_is_better=True, bounds=(Target(1 / least),)),
+    )
 
 
 def _later(server: Server) -> float:

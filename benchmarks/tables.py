@@ -102,6 +102,7 @@ _FAMILIES = {
     "sets/": "Sets",
     "sorted-sets/": "Sorted sets",
     "scripts/": "Scripts",
+    "kinds/": "The requests that programs are made of",
     "tls/": "TLS, beside Redis 7.0.15",
     "cluster/": "Nodes of a cluster",
     "memory/": "Memory",

@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 
 from benchmarks import machine
+from benchmarks.cases import requests as kinds
 from benchmarks.comparison import QUICK, Contender, Setting
 from benchmarks.load.consumers import Consuming
 from benchmarks.load.delays import delays
@@ -107,6 +108,21 @@ def test_replies_that_change_are_noticed(server: Server) -> None:
         load.run(server, 1.0)
     load.learn(server)
     assert load.reply != learnt
+
+
+def test_kinds_of_requests_leave_their_keys_as_they_were(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kinds, "KIND_KEYS", 1_000)  # more writes than clients
+    assert kinds.KIND_KEYS_ARE_THERE.prepare
+    kinds.KIND_KEYS_ARE_THERE.prepare(server, QUICK)
+    before = server.call("DBSIZE")
+    for name in kinds.KINDS:
+        load = kinds.kind(name, 16, QUICK)
+        load.learn(server)
+        assert load.run(server, SECONDS / 5).value > 0, name
+    server.check_errors()
+    assert server.call("DBSIZE") == before
 
 
 def test_a_refused_request_is_noticed(server: Server) -> None:
