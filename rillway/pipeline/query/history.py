@@ -285,11 +285,12 @@ def open_history(
     fails_if_missing: bool = False,
     storage_options: Mapping[str, str] | None = None,
     bounds: Callable[[str], tuple[int, int]] | None = None,
+    tells: Callable[[str], None] | None = None,
 ) -> Iterator[History]:
     """Fix and hold a range; without `archive`, of the stream alone.
 
     `epochs`: `all` or `current`. `bounds`: a function of the unit of IDs that returns the range,
-    instead of `first` and `last`.
+    instead of `first` and `last`; `tells`: called with a sentence before what may take long.
 
     Raises ArchiveError, also for IDs that Arrow cannot hold, ServerError, ConnectionLost;
     StreamMissing, if requested, for a stream that is neither in memory nor in the archive; DataLost
@@ -305,7 +306,8 @@ def open_history(
         unit = _unit(connection, table, stream)
         if bounds is not None:
             first, last = bounds(unit)
-        pin, found, facts = _pinned(connection, table, stream)
+        rules = Rules(first=first, last=last, tells=tells or (lambda text: None))
+        pin, found, facts = _pinned(connection, table, stream, rules)
         policy = LossPolicy(fails=True, remedy=LEFT)
         try:
             if fails_if_missing and found is None and table is not None:
@@ -336,17 +338,17 @@ def _unit(connection: Connection, table: ArchiveTable | None, stream: str) -> st
 
 
 def _pinned(
-    connection: Connection, table: ArchiveTable | None, stream: str
+    connection: Connection, table: ArchiveTable | None, stream: str, rules: Rules
 ) -> tuple[Pin, Recognised | None, StreamFacts]:
     """Pin the stream at its archived end. Raises ArchiveError, Refused."""
-    after = _end(_recognised(connection, table, stream))
+    after = _end(_recognised(connection, table, stream, rules))
     for _ in range(MAX_PINS):
         pin = Pin(connection.url, stream, after)
         try:
             if table is not None:
                 table.refresh()
             facts = read_facts(connection, stream)
-            found = _recognised(connection, table, stream)
+            found = _recognised(connection, table, stream, rules)
         except BaseException:
             pin.drop()
             raise
@@ -358,7 +360,7 @@ def _pinned(
 
 
 def _recognised(
-    connection: Connection, table: ArchiveTable | None, stream: str
+    connection: Connection, table: ArchiveTable | None, stream: str, rules: Rules
 ) -> Recognised | None:
     """Recognise the stream. None if archive or memory is empty. Raises ArchiveError, Refused."""
     for _ in range(MAX_PINS):
@@ -366,7 +368,7 @@ def _recognised(
             return None
         looked_at = table.record(stream)
         try:
-            return recognise(connection, table, stream, Rules(), now_ms=0)
+            return recognise(connection, table, stream, rules, now_ms=0)
         except Refused:
             # The stream is read after the archive: an archiver may have advanced both in between.
             table.refresh()

@@ -6,6 +6,7 @@
 `units`        the unit of a stream's IDs
 `lost`         archives that no longer exist although streams have their markers
 `walk`         compares live entries with archived rows, byte for byte
+`compared`     remembers what readers have compared
 `recognition`  continues, opens a new epoch, or refuses
 `guards`       moves the marker and trims, provided that marker and anchor are as expected
 `scripts`      the checks of guards in Lua

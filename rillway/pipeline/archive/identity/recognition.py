@@ -9,9 +9,10 @@ a new epoch.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from rillway.pipeline.archive.identity.compared import MIN_ENTRIES, Compared, known, remember
 from rillway.pipeline.archive.identity.epochs import (
     FIRST,
     Epoch,
@@ -20,14 +21,14 @@ from rillway.pipeline.archive.identity.epochs import (
     new_token,
 )
 from rillway.pipeline.archive.identity.sources import Sighting, look
-from rillway.pipeline.archive.identity.walk import Walk, walk
+from rillway.pipeline.archive.identity.walk import Walk, live_identities, walk
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.ranges.anchors import Anchor
 from rillway.pipeline.ranges.loss import LossPolicy, check_start
 from rillway.pipeline.ranges.offsets import Position
 from rillway.pipeline.wire.connection import Connection
 from rillway.pipeline.wire.facts import StreamFacts
-from rillway.pipeline.wire.ids import MIN_ID, format_id
+from rillway.pipeline.wire.ids import MAX_ID, MIN_ID, format_id, parse_id
 from rillway.plurals import count_of
 
 REMEDY = "--new-epoch archives it as a history of its own"
@@ -96,11 +97,15 @@ class Rules:
     """The rules of recognition.
 
     `opens_new`: open an epoch instead of refusing; `source_is_known`: another stream has proven the
-    identity of the server.
+    identity of the server; `first`, `last`: the range of a reader, to which a comparison is limited
+    if it finds nothing wrong; `tells`: called with a sentence before a long comparison.
     """
 
     opens_new: bool = False
     source_is_known: bool = False
+    first: int = MIN_ID
+    last: int = MAX_ID
+    tells: Callable[[str], None] | None = None
 
 
 def recognise(
@@ -194,7 +199,7 @@ class _Recognition:
                     f"was archived up to {format_id(marker)}, and this archive has it up to "
                     f"{format_id(self.end.id)}: it is older, or a copy of it is in use",
                 )
-            return self._walked(self._walk(present.number, self.end.id), marker)
+            return self._walked(self._compared(), marker)
         earlier = [epoch for epoch in self.state.epochs[:-1] if epoch.token]
         if any(self.table.marker(epoch) in seen.markers for epoch in earlier):
             if self._is_known:
@@ -221,7 +226,7 @@ class _Recognition:
 
     def _unmarked(self) -> Recognised:
         """Decide on a stream that has none of its markers."""
-        found = self._walk(self.state.present.number, self.end.id)
+        found = self._compared()
         if found.agreed is not None:
             return self._walked(found, None)
         if self._is_known or self.rules.source_is_known:
@@ -234,6 +239,51 @@ class _Recognition:
 
     def _walk(self, epoch: int, end: int) -> Walk:
         return walk(self.connection, self.table, self.stream, epoch, end)
+
+    def _compared(self) -> Walk:
+        """Compare the present line with memory: for a reader, with its range if that agrees."""
+        rules, end, epoch = self.rules, self.end.id, self.state.present.number
+        if rules.tells is None:
+            return self._walk(epoch, end)
+        first, last = rules.first, min(rules.last, end)
+        run_id = self.seen.source.run_id
+        question = Compared(
+            self.table.id, self.stream, epoch, end, run_id, first, last, MIN_ID, "", 0
+        )
+        before = known(question)
+        if before is not None and self._has(before.agreed, before.hash):
+            return Walk(Anchor(before.agreed, before.hash), None, before.absent)
+        if self.seen.facts.length >= MIN_ENTRIES:
+            rules.tells(
+                f"{self.stream}: has no group of this archive, so its entries in memory, up to "
+                f"{self.seen.facts.length:,}, are compared with the rows"
+            )
+        found = walk(self.connection, self.table, self.stream, epoch, last, first)
+        if found.agreed is None and found.lacking is None:
+            # Nothing of the range is in memory: one entry shows whether the history is the same.
+            newest = self._newest(end)
+            found = walk(self.connection, self.table, self.stream, epoch, newest, newest)
+        if found.agreed is None or found.lacking is not None:
+            return self._walk(epoch, end)
+        if self.seen.facts.length >= MIN_ENTRIES:
+            remember(
+                replace(
+                    question,
+                    agreed=found.agreed.id,
+                    hash=found.agreed.hash,
+                    absent=found.absent,
+                )
+            )
+        return found
+
+    def _newest(self, end: int) -> int:
+        """Return the last entry in memory up to `end`, or `end` if there is none."""
+        found = self.connection.call("XREVRANGE", self.stream, format_id(end), "-", "COUNT", 1)
+        return parse_id(found[0][0]) if found else end
+
+    def _has(self, entry_id: int, its_hash: str) -> bool:
+        found = next(live_identities(self.connection, self.stream, entry_id, entry_id), None)
+        return found == (entry_id, its_hash)
 
     def _walked(self, found: Walk, marker: int | None) -> Recognised:
         if found.lacking is not None:

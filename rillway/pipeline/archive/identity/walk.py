@@ -46,8 +46,15 @@ class Walk:
         return MIN_ID if self.agreed is None else max(self.agreed.id, self.passed)
 
 
-def walk(connection: Connection, table: ArchiveTable, stream: str, epoch: int, end: int) -> Walk:
-    """Compare live entries up to `end` with the line of an epoch. Raises ArchiveError.
+def walk(
+    connection: Connection,
+    table: ArchiveTable,
+    stream: str,
+    epoch: int,
+    end: int,
+    first: int = MIN_ID,
+) -> Walk:
+    """Compare live entries from `first` to `end` with the line of an epoch. Raises ArchiveError.
 
     The line may lack expired entries if a later entry is archived: copies of a stream that share an
     entry share all entries before it. Erased entries, and those whose absence is known, count as
@@ -56,7 +63,7 @@ def walk(connection: Connection, table: ArchiveTable, stream: str, epoch: int, e
     expired_ms = _expired_ms(table, stream, epoch)
     erased = erased_on_line(table.store, stream, table.record(stream), epoch)
     is_absent = _is_absent(table, stream, epoch)
-    live = live_identities(connection, stream, end)
+    live = live_identities(connection, stream, end, first)
     entry = next(live, None)
     if entry is None:
         return Walk(None, None, absent=0)
@@ -106,11 +113,13 @@ def _is_absent(table: ArchiveTable, stream: str, epoch: int) -> Callable[[int], 
     )
 
 
-def live_identities(connection: Connection, stream: str, end: int) -> Iterator[Identity]:
-    """Yield the ID and the hash of each entry of a stream up to `end`, in order."""
+def live_identities(
+    connection: Connection, stream: str, end: int, first: int = MIN_ID
+) -> Iterator[Identity]:
+    """Yield the ID and the hash of each entry of a stream from `first` to `end`, in order."""
     size = PageSize()
     node, began = connection.of(stream), time.monotonic()
-    after = MIN_ID
+    after = max(first - 1, MIN_ID)
     while after < end:
         before = node.received_bytes
         bounds = format_id(after + 1), format_id(end)
