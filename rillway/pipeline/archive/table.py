@@ -412,8 +412,10 @@ class ArchiveTable:
 
     def _rows(self, stream: str, segments: Sequence[Segment]) -> StreamRows:
         record = self.record(stream)
-        layouts = {} if record is None else record.layouts
-        return StreamRows(self.store, stream, self.files(), segments, self.columns, layouts)
+        layouts, ends = ({}, {}) if record is None else (record.layouts, record.ends)
+        return StreamRows(
+            self.store, stream, self.files(), segments, self.columns, layouts, ends=ends
+        )
 
     def streams(self) -> list[str]:
         """The streams that were ever archived."""

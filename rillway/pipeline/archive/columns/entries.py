@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 from rillway.pipeline.archive.columns.batches import aligned
 from rillway.pipeline.archive.columns.conversion import native
 from rillway.pipeline.archive.columns.decoding import rebuilt
-from rillway.pipeline.archive.files.parquet_files import FILE_SCHEMA, STREAM
+from rillway.pipeline.archive.files.parquet_files import EPOCH, FILE_SCHEMA, STREAM
+from rillway.pipeline.archive.files.rows import added_rows
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.arrow.schema import FIELDS
 
@@ -31,3 +32,17 @@ def entries_of(table: ArchiveTable, batch: pa.RecordBatch) -> pa.RecordBatch:
     fields = rebuilt(batch, layouts, table.columns.by_name)
     place = batch.schema.get_field_index(FIELDS)
     return aligned(batch.set_column(place, FILE_SCHEMA.field(FIELDS), fields), FILE_SCHEMA)
+
+
+def stray(table: ArchiveTable, part: pa.RecordBatch) -> str:
+    """Return what is wrong if rows of one stream do not belong to its archive."""
+    record = table.record(str(part.column(STREAM)[0]))
+    ends = {} if record is None else record.ends
+    for epoch in part.column(EPOCH).unique().to_pylist():
+        if epoch not in ends:
+            name, entry_id = part.column(STREAM)[0], part.column("id")[0]
+            return f"it has {entry_id} of {name}, epoch {epoch}, not archived here: DELETE it there"
+        rows = part.filter(pc.equal(part.column(EPOCH), pa.scalar(epoch, pa.int32())))
+        if reason := added_rows(rows, ends[epoch]):
+            return reason
+    return ""

@@ -9,7 +9,7 @@ first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -71,7 +71,8 @@ class Segment:
 class StreamRows:
     """The rows of a stream in one snapshot of the archive: segments in sequence.
 
-    `columns`, `layouts`: needed to rebuild entries; `typed`: additional columns of batches.
+    `columns`, `layouts`: needed to rebuild entries; `typed`: additional columns of batches; `ends`:
+    the archived end by epoch, after which another program may not have added rows.
     """
 
     store: Store
@@ -81,6 +82,7 @@ class StreamRows:
     columns: Columns = NO_COLUMNS
     layouts: Layouts = field(default_factory=dict)
     typed: tuple[pa.Field, ...] = ()
+    ends: Mapping[int, int] = field(default_factory=dict)
 
     def batches(self) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Yield epochs and rows, with all fields of the entries. Raises ArchiveError."""
@@ -170,6 +172,8 @@ class StreamRows:
                     self._check_row_keys(file, batch)
                 part = self._chosen(batch, segment)
                 if len(part):
+                    if not file.is_own:
+                        self._check_end(file, part, segment)
                     try:
                         fields = rebuilt(part, self.layouts, self.columns.by_name)
                     except RowDamaged as error:
@@ -180,6 +184,11 @@ class StreamRows:
     def _check_row_keys(self, file: ArchivedFile, batch: pa.RecordBatch) -> None:
         """Check that rows of another program have the columns that belong together."""
         if reason := wrong_keys(batch):
+            raise ArchiveError(f"{self.store}: {file.path}, of another program: {reason}")
+
+    def _check_end(self, file: ArchivedFile, part: pa.RecordBatch, segment: Segment) -> None:
+        """Check that another program has added no rows where the stream goes on."""
+        if reason := added_rows(part, self.ends.get(segment.epoch, MAX_ID)):
             raise ArchiveError(f"{self.store}: {file.path}, of another program: {reason}")
 
     def _row_groups(self, metadata: pq.FileMetaData, segment: Segment) -> list[int]:
@@ -326,6 +335,14 @@ def bounded_batches(
         rows = max(min(most_rows, by_bytes, by_fields), 1)
         for batch in parquet.iter_batches(rows, row_groups=[number], columns=columns):
             yield native(batch, fields_read)
+
+
+def added_rows(part: pa.RecordBatch, end: int) -> str:
+    """Return what is wrong if rows of a stream are after its archived end; empty if none is."""
+    if end >= MAX_ID or not len(after := between(part, end + 1, MAX_ID)):
+        return ""
+    name, entry_id = after.column(STREAM)[0], after.column("id")[0]
+    return f"it has {entry_id} of {name}, after the archived end: DELETE it there"
 
 
 def wrong_keys(batch: pa.RecordBatch) -> str:

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from rillway.pipeline.archive.columns.batches import aligned
 from rillway.pipeline.archive.columns.decoding import RowDamaged
-from rillway.pipeline.archive.columns.entries import by_stream, entries_of
+from rillway.pipeline.archive.columns.entries import by_stream, entries_of, stray
 from rillway.pipeline.archive.files.log_files import ACTIONS, read_version
 from rillway.pipeline.archive.files.merge import ORDER
 from rillway.pipeline.archive.files.parquet_files import STREAM, TABLE_SCHEMA, ArchivedFile
@@ -196,6 +196,8 @@ def check_file(table: ArchiveTable, file: ArchivedFile) -> None:
             for part in (
                 part for one in rows.combine_chunks().to_batches() for part in by_stream(one)
             ):
+                if reason := stray(table, part):
+                    raise ArchiveError(_sentence(table, file, reason))
                 try:
                     entries_of(table, part)
                 except RowDamaged as error:

@@ -110,6 +110,12 @@ class StreamRecord:
     erasures: tuple[int, ...] = ()
     absent: tuple[Absence, ...] = ()
 
+    @property
+    def ends(self) -> dict[int, int]:
+        """The archived end by epoch."""
+        epochs = self.state.epochs
+        return {one.number: self.end.id if one.end is None else one.end for one in epochs}
+
     def lacks(self, epoch: int, entry_id: int) -> bool:
         """Return True if the absence of an entry of an epoch is known."""
         return any(one.epoch == epoch and one.first <= entry_id <= one.last for one in self.absent)

@@ -13,15 +13,19 @@ another program has written files, a compaction writes these again, in order and
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
 
+import pyarrow as pa
+
+from rillway.pipeline.archive.columns.entries import by_stream, stray
 from rillway.pipeline.archive.files.extents import Extent, extents
 from rillway.pipeline.archive.files.merge import MAX_FILES, distinct, merged
 from rillway.pipeline.archive.files.parquet_files import SORTED_BY, ArchivedFile, write_files
 from rillway.pipeline.archive.files.periods import Undated, first_date
+from rillway.pipeline.archive.files.rows import wrong_keys
 from rillway.pipeline.archive.files.sorting import Repeats
 from rillway.pipeline.archive.limits import TARGET_BYTES, VACUUM_AFTER_HOURS
 from rillway.pipeline.archive.table import (
@@ -157,7 +161,7 @@ def _merge(
         schema = table.file_schema
         rows = merged(table.store, files, schema)
         if not all(file.is_own for file in files):
-            rows = distinct(table.store, rows, repeats)
+            rows = distinct(table.store, _checked(table, rows), repeats)
         # The files are of one period: use the earliest of their dates.
         undated = Undated(otherwise=min(file.date for file in files))
         new = write_files(
@@ -173,6 +177,17 @@ def _merge(
     done.rows += sum(file.rows for file in files)
     done.bytes_before += _size(files)
     done.bytes_after += _size(new)
+
+
+def _checked(table: ArchiveTable, rows: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield merged rows. Raises ArchiveError for rows that do not belong to the archive."""
+    for batch in rows:
+        reason = wrong_keys(batch)
+        for part in () if reason else by_stream(batch):
+            reason = reason or stray(table, part)
+        if reason:
+            raise ArchiveError(f"{table.store}: rows of another program: {reason}")
+        yield batch
 
 
 def _has_all(old: Extents, new: Extents, repeats: int) -> bool:

@@ -119,6 +119,24 @@ def append_other(root: Path) -> None:
     changed.write_delta(str(root), mode="append")
 
 
+def add_row(stream: str = STREAM, epoch: int = 1) -> Change:
+    """INSERT a row that was never archived."""
+
+    def change(root: Path) -> None:
+        row = pl.read_delta(str(root)).filter(pl.col("id") == IDS[-1])
+        ms = 3 * DAY_MS
+        new = [
+            pl.lit(f"{ms}-0").alias("id"),
+            pl.lit(ms).alias("ms"),
+            pl.lit(0).cast(pl.Decimal(20, 0)).alias("seq"),
+            pl.lit(stream).alias("stream"),
+            pl.lit(epoch).cast(pl.Int32).alias("epoch"),
+        ]
+        row.with_columns(new).write_delta(str(root), mode="append")
+
+    return change
+
+
 def commit_by_hand(root: Path, *actions: dict[str, Any]) -> None:
     """Commit actions that no program here can write."""
     version = delta(root).version() + 1
@@ -181,6 +199,8 @@ REFUSED = {
     "property of the archive": Way(
         set_property("rillway.partitionBy", "week"), refused="rillway.partitionBy"
     ),
+    "INSERT of a row after the archived end": Way(add_row(), refused="after the archived end"),
+    "INSERT of a row of another stream": Way(add_row("new"), refused="not archived here"),
     "UPDATE of keys": Way(
         lambda root: delta(root).update(updates={"ms": "7"}, predicate=DELETED),
         refused="ms and seq do not match",

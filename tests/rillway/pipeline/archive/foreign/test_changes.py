@@ -76,6 +76,22 @@ def test_what_readers_cannot_have_is_refused_before_anything_is_trimmed(
     assert live_ids(redis_link) == IDS
 
 
+@pytest.mark.parametrize(
+    "name", [name for name in REFUSED if name.startswith(("INSERT", "UPDATE"))]
+)
+def test_rows_that_do_not_belong_to_the_archive_do_not_become_its_own(
+    redis_link: Connection, table: ArchiveTable, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make(redis_link, table, is_typed=False)
+    REFUSED[name].change(table.root)
+    assert main(["repair", "--to", str(table.root)]) == 1
+    assert REFUSED[name].refused in capsys.readouterr().err
+    assert main(["upkeep", "--to", str(table.root)]) == 1
+    if "another stream" not in name:
+        with pytest.raises(ArchiveError, match=REFUSED[name].refused):
+            query(redis_link, ArchiveTable.open(table.root))
+
+
 def test_a_row_that_was_written_again_with_other_content_is_an_error(
     redis_link: Connection, table: ArchiveTable
 ) -> None:
