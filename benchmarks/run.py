@@ -1,6 +1,6 @@
 """Runs the benchmarks: Rillway beside redis-server, in one run. Method: docs/benchmarks.md.
 
-    make bench                                  all cases; some half an hour
+    make bench                                  all cases; more than an hour
     make bench ARGS="--quick"                   the most important ones, smaller; some two minutes
     make bench ARGS="--quick --only xadd"       cases whose names begin with xadd
     make bench ARGS="--json FILE"               every figure of every pair, written after each case

@@ -91,7 +91,8 @@ def rows(name: str) -> tuple[Row, ...]:
 def _cases(program: Program) -> Iterator[Case]:
     for case in program.cases:
         name = f"programs/{program.name}-{case}"
-        yield Case(name, rows(name), partial(opened, program, case, name), EMPTY, has_warm_up=False)
+        session = partial(opened, program, case, name)
+        yield Case(name, rows(name), session, EMPTY, has_warm_up=False, most_pairs=3)
 
 
 CASES: list[Case] = [case for program in PROGRAMS for case in _cases(program)]
