@@ -137,7 +137,6 @@ COMPILED = (
     "commands/sets/members.py",
     "commands/sorted_sets/ranges.py",
     "commands/sorted_sets/scores.py",
-    "commands/core/stats.py",
     "commands/streams/add.py",
     "commands/streams/groups/delivery.py",
     "commands/streams/groups/read_group.py",

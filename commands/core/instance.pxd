@@ -3,12 +3,40 @@
 from storage.keyspace.ordered_index cimport Chance
 from storage.types.value cimport Value
 from commands.core.propagation cimport Propagation
-from commands.core.stats cimport Stats
 from storage.keyspace.database cimport Database
 
 
 cpdef long frequency_now(Value value, long now_ms, long decay_minutes)
 cpdef count_access(Value value, long now_ms, object settings, Chance chance)
+
+
+cdef class CommandStats:
+    cdef public long calls
+    cdef public long usec
+    cdef public long rejected_calls
+    cdef public long failed_calls
+    cdef public object histogram
+
+
+cdef class Stats:
+    cdef dict __dict__
+    cdef public dict commands
+    cdef public long commands_processed
+    cdef public long keyspace_hits
+    cdef public long keyspace_misses
+    cdef public object delivery_latency
+    cdef public long net_input_bytes
+    cdef public long net_output_bytes
+    cdef public long reads_processed
+    cdef public long writes_processed
+    cdef public long cycles
+    cdef public long cycles_us
+    cdef public long cycles_with_input
+    cdef public long inputs_processed
+    cdef public long batches
+    cdef public long batched_requests
+
+    cpdef object of(self, object command)
 
 
 cdef class ReadyKeys:

@@ -30,8 +30,9 @@ from commands.core.gates import (
 from commands.core.host import Host
 from commands.core.propagation import Propagation
 from commands.core.server_state import PersistenceState, ReplicationState
-from commands.core.stats import Stats
+from commands.core.stats import LatencyHistogram, Rate, SlowCommands
 from protocol.errors import ReplyError
+from storage.groups.group import DeliveryLatency
 from storage.keyspace.database import Database
 from storage.keyspace.ordered_index import Chance
 from storage.nodes.entry_cache import EntryCache
@@ -40,6 +41,9 @@ from storage.types.value import NEW_FREQUENCY, Value
 
 MAX_FREQUENCY = 255
 _MINUTE_MS = 60_000
+_SAMPLE_INTERVAL_MS = 100
+# Error codes that are counted one by one: a client must not fill memory with codes of its own.
+MAX_ERROR_CODES = 128
 
 
 class FrequencySettings(Protocol):
@@ -69,6 +73,136 @@ def count_access(
         if not above or not chance.below(above * settings.lfu_log_factor + 1):
             frequency += 1
     value.frequency = frequency
+
+
+class Counted(Protocol):
+    """A command, by which its statistics are found (commands/core/registry.py)."""
+
+    fullname: bytes
+
+
+@cython.cclass
+class CommandStats:
+    """The statistics of one command that INFO commandstats and latencystats report."""
+
+    __slots__ = ("calls", "failed_calls", "histogram", "rejected_calls", "usec")
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Set all counters to zero."""
+        self.calls = 0
+        self.usec = 0
+        self.rejected_calls = 0  # refused before it ran: arity, authentication, ...
+        self.failed_calls = 0  # answered with an error
+        self.histogram = LatencyHistogram()
+
+
+@cython.cclass
+class Stats:
+    """The counters of INFO stats, errorstats and commandstats: numbers that other code adds to.
+
+    CONFIG RESETSTAT sets them to zero with `reset`; rates per second come from samples that the
+    server's timer takes with `sample`.
+    """
+
+    def __init__(self) -> None:
+        self.commands: dict[Counted, CommandStats] = {}
+        self._sampled_ms = 0
+        self.exceeded_since_ms = 0  # since when more memory is in use than allowed; 0: it is not
+        # Refused by access control lists. As in Redis, CONFIG RESETSTAT leaves them.
+        self.acl_access_denied_auth = 0
+        self.acl_access_denied_cmd = 0
+        self.acl_access_denied_tls_cert = 0
+        self.acl_access_denied_key = 0
+        self.acl_access_denied_channel = 0
+        self.reset()
+
+    def reset(self) -> None:
+        """CONFIG RESETSTAT."""
+        for command in self.commands.values():
+            command.reset()
+        self.slow: dict[Counted, SlowCommands] = {}
+        self.errors: dict[bytes, int] = {}  # by error code
+        self.total_error_replies = 0
+        self.unexpected_error_replies = 0  # to a primary
+        self.connections_received = 0
+        self.rejected_connections = 0
+        self.net_input_bytes = 0
+        self.net_output_bytes = 0
+        self.reads_processed = 0
+        self.writes_processed = 0
+        self.commands_processed = 0
+        self.keyspace_hits = 0
+        self.keyspace_misses = 0
+        self.delivery_latency = DeliveryLatency()  # of all groups
+        self.expired_keys = self.expired_keys_active = 0  # in all, and by the timer
+        self.evicted_keys = 0
+        self.eviction_exceeded_ms = 0  # for how long more memory was in use than allowed
+        self.expired_subkeys = self.expired_subkeys_active = 0  # fields of hashes
+        self.expire_cycle_us = 0  # spent in active expiry
+        self.expire_cycles_cut_short = 0  # rounds of it that left expired keys
+        self.cycles = 0  # of the event loop, those that had something to do
+        self.cycles_us = 0  # spent in them
+        self.cycles_with_input = 0  # those that took input of clients
+        self.inputs_processed = 0  # how often requests of a client were parsed
+        self.batches = 0  # of those, the ones that found whole requests
+        self.batched_requests = 0  # that they found
+        self.client_query_buffer_limit_disconnections = 0
+        self.client_output_buffer_limit_disconnections = 0
+        self.evicted_clients = 0
+        self.forks = 0
+        self.latest_fork_us = 0  # how long it blocked the server
+        # growth per second
+        self.operations = Rate()
+        self.input_bytes = Rate()
+        self.output_bytes = Rate()
+        self.replicated_input = Rate()
+        self.replicated_output = Rate()
+        self.cycle_rate = Rate()
+        self.cycle_us_rate = Rate()
+
+    @property
+    def commands_us(self) -> int:
+        """Time spent in commands."""
+        return sum(stats.usec for stats in self.commands.values())
+
+    def of(self, command: Counted) -> CommandStats:
+        """The statistics of `command`, made at first use."""
+        stats = self.commands.get(command)
+        if stats is None:
+            stats = self.commands[command] = CommandStats()
+        return stats
+
+    def count_slow(self, command: Counted, elapsed_us: int) -> None:
+        """Count one command that the slow log records."""
+        if command not in self.slow:
+            self.slow[command] = SlowCommands()
+        self.slow[command].add(elapsed_us)
+
+    def count_error(self, code: bytes) -> None:
+        """One error reply that starts with `code`."""
+        self.total_error_replies += 1
+        if code in self.errors or len(self.errors) < MAX_ERROR_CODES:
+            self.errors[code] = self.errors.get(code, 0) + 1
+
+    def sample(self, monotonic_ms: int, replicated: tuple[int, int] = (0, 0)) -> None:
+        """Take a sample of the growing counters if the last one is old enough.
+
+        `replicated`: the bytes of replication that came in and went out.
+        """
+        elapsed_ms = monotonic_ms - self._sampled_ms
+        if elapsed_ms < _SAMPLE_INTERVAL_MS:
+            return
+        self._sampled_ms = monotonic_ms
+        self.operations.sample(self.commands_processed, elapsed_ms)
+        self.input_bytes.sample(self.net_input_bytes, elapsed_ms)
+        self.output_bytes.sample(self.net_output_bytes, elapsed_ms)
+        self.replicated_input.sample(replicated[0], elapsed_ms)
+        self.replicated_output.sample(replicated[1], elapsed_ms)
+        self.cycle_rate.sample(self.cycles, elapsed_ms)
+        self.cycle_us_rate.sample(self.cycles_us, elapsed_ms)
 
 
 WatchedKey: TypeAlias = "tuple[int, bytes]"  # (database index, key)

@@ -256,7 +256,7 @@ def _register(name: str, declared: Command) -> None:
 
 def sort_commands() -> None:
     """Sort the commands, and the sub-commands of each, by name."""
-    for table in [COMMANDS, *(command.subcommands for command in COMMANDS.values())]:
+    for table in [COMMANDS, *[command.subcommands for command in COMMANDS.values()]]:
         in_order = sorted(table.items())
         table.clear()
         table.update(in_order)

@@ -8,7 +8,7 @@ Source: Redis 7.2.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import cython
 
@@ -230,10 +230,10 @@ def _names(table: Subscriptions, argv: Request) -> bytes:
     """The names that have subscribers; of those that match, if a pattern is given."""
     if len(argv) > 3:
         raise errors.subcommand_syntax(argv[0], argv[1])
-    names: Iterable[bytes] = table.by_name
+    names = list(table.by_name)
     if len(argv) == 3:
-        names = (name for name in names if matches(argv[2], name))
-    return replies.bulk_array(list(names))
+        names = [name for name in names if matches(argv[2], name)]
+    return replies.bulk_array(names)
 
 
 def _counts(table: Subscriptions, names: list[bytes]) -> bytes:

@@ -12,7 +12,7 @@ client that subscribes later does not get them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeAlias
 
 from commands.core.client import Clients
@@ -147,19 +147,18 @@ class Patterns(Subscriptions):
             return matching(self._candidates(channel), channel)
         return matching(self.by_name, channel)
 
-    def _candidates(self, channel: bytes) -> Iterator[bytes]:
+    def _candidates(self, channel: bytes) -> list[bytes]:
         """The patterns whose literal is a part of `channel`."""
         parts = {
             channel[start : start + length]
             for length in self._lengths
             for start in range(len(channel) - length + 1)
         }
+        candidates: list[bytes] = []
         for part in parts & self._by_literal.keys():
             found = self._by_literal[part]
-            if isinstance(found, dict):
-                yield from found
-            else:
-                yield found
+            candidates += found if isinstance(found, dict) else (found,)
+        return candidates
 
 
 class PubSub:

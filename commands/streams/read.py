@@ -195,8 +195,9 @@ def open_header(key: bytes, resp: int) -> bytes:
 def read_reply(parts: Sequence[bytes | LongRange | LongPick], resp: int) -> bytes | LongReply:
     """The whole reply of the parts of streams: a map in RESP3, an array of pairs in RESP2."""
     pieces = [read_header(len(parts), resp), *parts]
-    is_long = any(type(part) is not bytes for part in parts)
-    return long_reply(pieces) if is_long else b"".join(cast("list[bytes]", pieces))
+    if not {*map(type, parts)} <= {bytes}:
+        return long_reply(pieces)
+    return b"".join(cast("list[bytes]", pieces))
 
 
 def read_header(streams: int, resp: int) -> bytes:

@@ -29,8 +29,7 @@ from commands.connection.client_memory import (
 from commands.core.client import Client, Clients, ClientState
 from commands.core.gates import GATE_AUTH
 from commands.core.host import DETACHED
-from commands.core.instance import Instance
-from commands.core.stats import Stats
+from commands.core.instance import Instance, Stats
 from protocol import replies
 from server.loop.cycle import EventLoopCycle
 from server.requests.command_clock import CommandClock

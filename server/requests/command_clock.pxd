@@ -1,9 +1,8 @@
 # The C types of server/requests/command_clock.py.
 
 from commands.core.client cimport Client
-from commands.core.instance cimport Instance
 from commands.core.registry cimport Command, Stopwatch
-from commands.core.stats cimport CommandStats, Stats
+from commands.core.instance cimport CommandStats, Instance, Stats
 from protocol.request cimport Request
 
 

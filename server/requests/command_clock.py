@@ -34,7 +34,7 @@ from protocol.requests import Argv
 from server.replication.replica.reception import note_error_for_primary, refuse_reply_to_replica
 
 if TYPE_CHECKING:
-    from commands.core.stats import CommandStats, Stats
+    from commands.core.instance import CommandStats, Stats
 
 NEVER_US = NEVER_NS = 1 << 62
 # The time slice of a batch: how long its requests may run before those of other clients do.

@@ -2,7 +2,7 @@
 
 from commands.connection.client_memory cimport output_room_bytes, waits_for_peer
 from commands.core.client cimport Client
-from commands.core.stats cimport Stats
+from commands.core.instance cimport Stats
 from protocol.request cimport Request
 from protocol.requests cimport RequestReader
 from server.requests.dispatch cimport Dispatcher

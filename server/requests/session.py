@@ -22,7 +22,7 @@ from commands.connection.client_memory import (
 )
 from commands.core.client import Client, ClientEvent, ClientState
 from commands.core.gates import GATE_AUTH, GATE_REPLICA, GATE_SILENT
-from commands.core.stats import Stats
+from commands.core.instance import Stats
 from commands.replication.replica_table import ReplicaTable
 from protocol import replies
 from protocol.request import Request

@@ -25,7 +25,7 @@ without opening the whole node. There are two kinds:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from itertools import groupby
 from typing import TYPE_CHECKING, TypeAlias
@@ -505,23 +505,19 @@ def lay_out(
         packed = known.squeeze(payload, first_id)
         if packed is not None:
             return known, packed
-    for layout in _layouts(payload, length, id_text, step):
-        packed = layout.squeeze(payload, first_id)
-        if packed is not None:
-            return layout, packed
-    return None
-
-
-def _layouts(payload: bytes, length: int, id_text: bytes, step: int) -> Iterator[Layout]:
-    """Layouts that these entries may have, the smallest one first. `id_text`: of the first ID."""
     entry = payload[:length]
-    start = entry.index(id_text) + len(id_text)
-    columns = differing_columns(payload, length, start)
+    columns = differing_columns(payload, length, entry.index(id_text) + len(id_text))
     number = find_number(entry, columns)
-    if number is not None:
-        yield NumberLayout(entry, id_text, number, step)
-    if len(columns) <= min(MAX_COLUMNS, length * MAX_SHARE):
-        yield ColumnLayout(entry, id_text, columns, step)
+    if number is not None:  # the smaller layout
+        numbers = NumberLayout(entry, id_text, number, step)
+        packed = numbers.squeeze(payload, first_id)
+        if packed is not None:
+            return numbers, packed
+    if len(columns) > min(MAX_COLUMNS, length * MAX_SHARE):
+        return None
+    layout = ColumnLayout(entry, id_text, columns, step)
+    packed = layout.squeeze(payload, first_id)
+    return None if packed is None else (layout, packed)
 
 
 class Shape:

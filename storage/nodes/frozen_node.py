@@ -13,7 +13,6 @@ the concatenated entries in order.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import lru_cache
 from itertools import accumulate, compress, pairwise
 from struct import Struct
@@ -164,19 +163,19 @@ class FrozenNode:
         """A byte for each place, 0 where the entry is deleted; None if none is."""
         return None if self._losses is None else self._losses.alive
 
-    def _live_runs(self, low: int, high: int) -> Iterator[tuple[int, int]]:
+    def _live_runs(self, low: int, high: int) -> list[tuple[int, int]]:
         """The runs of live entries in places [low, high), as pairs [low, high) again."""
         alive = self.alive()
         if alive is None:
-            if low < high:
-                yield low, high
-            return
+            return [(low, high)] if low < high else []
+        runs = []
         while (low := alive.find(1, low, high)) >= 0:
             end = alive.find(0, low, high)
             if end < 0:
                 end = high
-            yield low, end
+            runs.append((low, end))
             low = end
+        return runs
 
     def _live_items(self, items: list[T], low: int, high: int) -> list[T]:
         """The items in places [low, high) that belong to live entries."""

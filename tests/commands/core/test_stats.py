@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from commands.core.instance import MAX_ERROR_CODES, Stats
 from commands.core.registry import COMMANDS
 from commands.core.stats import (
     MAX_DISTINCT,
-    MAX_ERROR_CODES,
     SAMPLES,
     LatencyHistogram,
     Rate,
-    Stats,
     bucket_end_ns,
     bucket_ends_us,
 )
