@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import shlex
 from pathlib import Path
 from typing import NoReturn
 
@@ -43,7 +44,8 @@ def make_parser() -> Parser:
         "--help, and so on.",
         usage="rillway cluster start --nodes N [OPTION ...] [-- DIRECTIVES]\n"
         "       rillway cluster remove [OPTION ...] NODE\n"
-        "       rillway cluster status|add|stop [OPTION ...]",
+        "       rillway cluster upgrade [OPTION ...] --to COMMAND\n"
+        "       rillway cluster status|add|restart|stop [OPTION ...]",
     )
 
 
@@ -123,6 +125,33 @@ def remove_parser() -> Parser:
     return _with_folder(parser)
 
 
+def restart_parser() -> Parser:
+    return _with_folder(
+        Parser(
+            "cluster restart",
+            "Restart all nodes one by one, replicas first; a primary hands its slots to a replica "
+            "before. Each node is checked before the next: all agree, replicas are synchronised, a "
+            "write reaches them. After an interruption, run it again: it goes on where it stopped.",
+        )
+    )
+
+
+def upgrade_parser() -> Parser:
+    parser = Parser(
+        "cluster upgrade",
+        "Restart all nodes one by one, as restart does, by another Rillway, which starts them from "
+        "now on.",
+    )
+    parser.add_argument(
+        "--to",
+        type=shlex.split,
+        required=True,
+        metavar="COMMAND",
+        help="the command of the other Rillway: /opt/rillway-2/bin/rillway",
+    )
+    return _with_folder(parser)
+
+
 def stop_parser() -> Parser:
     return _with_folder(
         Parser("cluster stop", "Stop all nodes cleanly. Their files stay for the next start.")
@@ -145,5 +174,7 @@ JOBS = {
     "status": status_parser,
     "add": add_parser,
     "remove": remove_parser,
+    "restart": restart_parser,
+    "upgrade": upgrade_parser,
     "stop": stop_parser,
 }

@@ -1,4 +1,4 @@
-"""`rillway cluster start|status|add|remove|stop`.
+"""`rillway cluster start|status|add|remove|restart|upgrade|stop`.
 
 Exits with 0 if the job is done and the cluster is sound, 1 if not, 2 for wrong arguments.
 """
@@ -8,7 +8,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import signal
+import subprocess
 import sys
 
 from rillway.cluster.arguments import DEFAULT_PORT, parse_options
@@ -31,7 +33,7 @@ def main(arguments: list[str]) -> int:
         return 1
     except KeyboardInterrupt:
         again = f"{job} {options.node}" if job == "remove" else job
-        command = ClusterFolder(options.dir).command(again)
+        command = ClusterFolder(options.dir).command("restart" if job == "upgrade" else again)
         print(f"\nInterrupted. `{command}` goes on.", file=sys.stderr)
         return 128 + signal.SIGINT
 
@@ -111,6 +113,31 @@ def remove(options: argparse.Namespace) -> int:
     return show(folder)
 
 
+def restart(options: argparse.Namespace) -> int:
+    """Restart all nodes, one after the other."""
+    return restarted(options, None)
+
+
+def upgrade(options: argparse.Namespace) -> int:
+    """Restart all nodes by another Rillway."""
+    try:
+        asked = subprocess.run([*options.to, "--version"], capture_output=True, text=True)
+    except OSError as error:
+        raise ClusterFailed(f"{shlex.join(options.to)} cannot be run: {error.strerror}") from None
+    if asked.returncode or "rillway" not in asked.stdout.lower():
+        raise ClusterFailed(f"{shlex.join(options.to)} --version says nothing of Rillway")
+    say(f"upgrading to {asked.stdout.strip()}")
+    return restarted(options, options.to)
+
+
+def restarted(options: argparse.Namespace, program: list[str] | None) -> int:
+    folder = ClusterFolder(options.dir)
+    folder.existing()
+    with folder.locked():
+        Launch(folder, say).restart(program)
+    return show(folder)
+
+
 def stop(options: argparse.Namespace) -> int:
     """Stop all nodes, and print which ended."""
     folder = ClusterFolder(options.dir)
@@ -120,4 +147,12 @@ def stop(options: argparse.Namespace) -> int:
     return 0
 
 
-JOBS = {"start": start, "status": status, "add": add, "remove": remove, "stop": stop}
+JOBS = {
+    "start": start,
+    "status": status,
+    "add": add,
+    "remove": remove,
+    "restart": restart,
+    "upgrade": upgrade,
+    "stop": stop,
+}

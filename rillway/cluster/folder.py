@@ -35,7 +35,9 @@ class Plan:
 
     `ports`: those of the primaries, of their replicas, and of added nodes. `adding` and `removing`:
     the ports of nodes that `add` or `remove` has begun with, not among `ports`. `first_port`: the
-    first port of the cluster at its creation, even if that node was removed.
+    first port of the cluster at its creation, even if that node was removed. `restarting`: the
+    ports that `restart` has not come to. `program`: the words before `serve`, none for this
+    Rillway; `former_program`: those before the last `upgrade`.
     """
 
     primaries: int
@@ -46,6 +48,9 @@ class Plan:
     removing: list[int] = field(default_factory=list)
     is_created: bool = False
     first_port: int = 0
+    restarting: list[int] = field(default_factory=list)
+    program: list[str] = field(default_factory=list)
+    former_program: list[str] = field(default_factory=list)
 
     @property
     def password(self) -> str:

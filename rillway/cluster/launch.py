@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
+from shlex import join, quote
 from typing import Any
 
 from rillway.cluster.creation import create, follow, introduce, knows, wait_for_agreement
 from rillway.cluster.folder import ClusterFolder, Plan
 from rillway.cluster.member import ClusterFailed, Member, Node
 from rillway.cluster.ports import check_free
-from rillway.cluster.process import NodeProcess
+from rillway.cluster.process import OWN_PROGRAM, NodeProcess
 from rillway.cluster.resharding import (
     Resharding,
     fair_share,
@@ -20,6 +20,7 @@ from rillway.cluster.resharding import (
     parting_shares,
     stay_alone,
 )
+from rillway.cluster.restarting import Restart
 from rillway.pipeline.cli.progress import Progress
 from rillway.plurals import count_of
 
@@ -117,7 +118,7 @@ class Launch:
         if down:
             self._say(f"starting {len(down)} node{'s' * (len(down) > 1)} in {self._folder.path}")
         for process in down:
-            process.start(plan.options)
+            process.start(plan.options, plan.program)
         for process in processes:
             process.wait_until_it_answers(self._folder.member(process.port))
         return len(down)
@@ -131,7 +132,7 @@ class Launch:
         """Stop the running nodes, and return their number."""
         for process in processes:
             if process.pid is not None:
-                _end_without_failover(self._folder.member(process.port))
+                self._folder.member(process.port).end_without_failover()
         ended: list[tuple[NodeProcess, int | None]] = []
         for process in processes:
             pid = process.pid
@@ -141,6 +142,42 @@ class Launch:
             process.wait_for_its_end()
             self._say(f"127.0.0.1:{process.port} (pid {pid}) ended")
         return len(ended)
+
+    # -- restarting ----------------------------------------------------------------------------
+
+    def restart(self, program: list[str] | None = None) -> None:
+        """Restart all nodes one by one, or those that an interrupted restart has left.
+
+        `program`: the words that `serve` follows, from now on; None for no change. Raises
+        ClusterFailed, with what to do.
+        """
+        plan = self._folder.existing()
+        if plan.restarting:
+            self._say(f"{count_of(len(plan.restarting), 'node')} left to restart")
+        else:
+            self._whole()
+        if plan.adding or plan.removing:
+            again = self._folder.command("add" if plan.adding else f"remove {plan.removing[0]}")
+            raise ClusterFailed(f"nodes are being added or removed. First: {again}")
+        if program is not None and program != plan.program:
+            plan.former_program, plan.program = plan.program, program
+            plan.restarting = []
+        plan.restarting = plan.restarting or list(plan.ports)
+        self._folder.save(plan)
+        try:
+            self._started(plan.ports)
+            ours = self._members(plan.ports)
+            Restart(self._folder, [*ours, *self._others(ours)], self._say).run()
+        except ClusterFailed as failure:
+            raise ClusterFailed(f"{failure}\n{self._way_on(plan)}") from None
+
+    def _way_on(self, plan: Plan) -> str:
+        left = ", ".join(map(str, plan.restarting))
+        text = f"Left to restart: {left}. {self._folder.command('restart')} goes on"
+        if plan.program != plan.former_program:
+            former = join(plan.former_program or OWN_PROGRAM)
+            text += f"; {self._folder.command(f'upgrade --to {quote(former)}')} goes back"
+        return f"{text}."
 
     # -- adding --------------------------------------------------------------------------------
 
@@ -271,11 +308,3 @@ def _owners(nodes: Sequence[Node], members: Sequence[Member]) -> list[Member]:
     """Return the members that are primaries with slots."""
     ids = {node.id for node in nodes if node.is_primary and node.slots}
     return [member for member in members if member.id in ids]
-
-
-def _end_without_failover(member: Member) -> None:
-    """Keep a node from handing its role over when it ends, if it answers."""
-    with suppress(ClusterFailed):
-        words = member.ask("CONFIG GET", "shutdown-on-sigterm")["shutdown-on-sigterm"]
-        others = [word for word in words.split() if word != "failover"]
-        member.ask("CONFIG", "SET", "shutdown-on-sigterm", " ".join(others) or "default")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -184,6 +184,13 @@ class Member:
         """Return True for a primary, or a replica that is synchronised."""
         role = self.ask("ROLE")
         return bool(role[0] == "master" or role[3] == "connected")
+
+    def end_without_failover(self) -> None:
+        """Keep the node from handing its role over when it ends, if it answers."""
+        with suppress(ClusterFailed):
+            words = self.ask("CONFIG GET", "shutdown-on-sigterm")["shutdown-on-sigterm"]
+            others = [word for word in words.split() if word != "failover"]
+            self.ask("CONFIG", "SET", "shutdown-on-sigterm", " ".join(others) or "default")
 
     def close(self) -> None:
         self._client.close()

@@ -20,6 +20,7 @@ from rillway.cluster.member import ClusterFailed, Member, wait_until
 START_SECONDS = 600.0  # it may have to load a lot
 STOP_SECONDS = 60.0
 SHOWN_LINES = 5
+OWN_PROGRAM = (sys.executable, "-m", "rillway")
 # The folder of this package, so that the process imports the same one from any folder.
 IMPORT_ROOT = str(Path(rillway.__file__).parent.parent)
 # Options of all nodes; the user's options follow and override them.
@@ -55,25 +56,27 @@ class NodeProcess:
         except FileNotFoundError:
             return None
 
-    def start(self, options: Sequence[str]) -> None:
+    def start(self, options: Sequence[str], program: Sequence[str] = ()) -> None:
         """Start the process. `options`: words for `rillway serve`, the first one may be a file.
 
-        Returns before the process answers.
+        `program`: the words before `serve`, of another Rillway than this. Returns before the
+        process answers.
         """
         self.folder.mkdir(exist_ok=True)
         files = options[:1] if options and not options[0].startswith("-") else []
         arguments = [*files, *DIRECTIVES, *options[len(files) :]]
         arguments += ["--port", str(self.port), "--dir", str(self.folder)]
         paths = [IMPORT_ROOT, *filter(None, [os.environ.get("PYTHONPATH")])]
-        program = [sys.executable, "-m", "rillway", "serve", *arguments]
+        ours = {"PYTHONPATH": os.pathsep.join(paths)}
+        words = [*(program or OWN_PROGRAM), "serve", *arguments]
         with self._file.open("a+") as held, self.log.open("ab") as log:
             fcntl.flock(held, fcntl.LOCK_EX)
             held.truncate(0)
             self._child = subprocess.Popen(
                 # The shell writes the ID, so that it is written even if this program is killed.
-                ["sh", "-c", 'echo "$$" >process && exec "$@"', "sh", *program],
+                ["sh", "-c", 'echo "$$" >process && exec "$@"', "sh", *words],
                 cwd=self.folder,
-                env=os.environ | {"PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"},
+                env=os.environ | {"PYTHONUNBUFFERED": "1"} | ({} if program else ours),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

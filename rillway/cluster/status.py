@@ -152,6 +152,9 @@ def _of_plan(folder: ClusterFolder) -> list[str]:
     if plan.removing:
         port = plan.removing[0]
         return [f"a node is being removed ({port}): `{folder.command(f'remove {port}')}` goes on"]
+    if plan.restarting:
+        left = count_of(len(plan.restarting), "node")
+        return [f"{left} left to restart: `{folder.command('restart')}` goes on"]
     return []
 
 

@@ -11,7 +11,6 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -20,27 +19,11 @@ import redis
 from rillway.cluster.folder import ClusterFolder, Plan
 from rillway.cluster.launch import Launch, Wish
 from rillway.cluster.member import ClusterFailed
+from tests.rillway.cluster.conftest import Run
 from tests.support.programs.ports import free_ports
 from tests.support.programs.servers import SERVED
 
 pytestmark = pytest.mark.integration
-
-Run = Callable[..., "subprocess.CompletedProcess[str]"]
-
-
-@pytest.fixture
-def run(tmp_path: Path) -> Iterator[Run]:
-    """Runs `rillway cluster JOB --dir ...`; what it has started is stopped after the test."""
-
-    def run(job: str, *words: str) -> subprocess.CompletedProcess[str]:
-        argv = [sys.executable, "-m", "rillway", "cluster", job, "--dir", str(tmp_path / "c")]
-        return subprocess.run(
-            [*argv, *words], cwd=SERVED, check=False, capture_output=True, text=True, timeout=120
-        )
-
-    yield run
-    if (tmp_path / "c/cluster.json").exists():
-        run("stop")
 
 
 def test_a_cluster_of_one_starts_stops_and_has_its_data_again(run: Run, tmp_path: Path) -> None:
