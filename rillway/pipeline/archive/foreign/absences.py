@@ -7,17 +7,20 @@ as archived. The second is damage: such entries stay in memory if they are still
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from typing import Any, TypeAlias
+from urllib.parse import unquote
 
 import pyarrow.parquet as pq
 
 from rillway.pipeline.archive.columns.statistics import LAST_CHARACTER
 from rillway.pipeline.archive.files.extents import KEY_SCHEMA
+from rillway.pipeline.archive.files.log_files import read_version
 from rillway.pipeline.archive.files.merge import merged
-from rillway.pipeline.archive.files.parquet_files import ArchivedFile, statistics
+from rillway.pipeline.archive.files.parquet_files import EPOCH, STREAM, ArchivedFile, statistics
 from rillway.pipeline.archive.files.store import Store
 from rillway.pipeline.archive.foreign.changes import RESTORE, Commit
 from rillway.pipeline.archive.identity.epochs import Absence, StreamRecord
@@ -31,7 +34,8 @@ Records: TypeAlias = dict[str, StreamRecord]
 def removed_by(table: ArchiveTable, commits: Sequence[Commit]) -> tuple[Records, int]:
     """Return the records of streams whose rows other programs have removed.
 
-    Also returns the number of files, deleted by now, whose rows are not known. Raises ArchiveError.
+    Of files that were deleted by now, the log may have the bounds. Also returns the number of those
+    of which nothing is known. Raises ArchiveError.
     """
     named = {file.path for file in table.files()}
     found: Records = {}
@@ -45,17 +49,58 @@ def removed_by(table: ArchiveTable, commits: Sequence[Commit]) -> tuple[Records,
             if path not in named
         }
         there = [path for path in sorted(paths) if table.store.has(path)]
-        unknown += len(paths) - len(there)
+        logged = _logged(table, paths.difference(there))
+        unknown += len(paths) - len(there) - len(logged)
         for stream, absence in _absent(table, [_file(table.store, p) for p in there], is_lost):
             record = found.get(stream) or table.record(stream)
             if record is not None:
                 found[stream] = _with(record, absence)
+        found = lost_with(table, logged, found, is_lost=is_lost)
     return found, unknown
 
 
-def lost_with(table: ArchiveTable, files: Iterable[ArchivedFile]) -> Records:
-    """Return the records of streams that lose rows with files. Raises ArchiveError."""
-    found: Records = {}
+def _logged(table: ArchiveTable, paths: Collection[str]) -> list[ArchivedFile]:
+    """Return deleted files by what the log has of them, as far as it goes back."""
+    found: dict[str, ArchivedFile] = {}
+    for version in range(table.version, -1, -1):
+        if len(found) == len(paths):
+            break
+        try:
+            actions = read_version(table.store, version)
+        except FileNotFoundError:
+            break
+        except (OSError, ValueError):
+            continue
+        for added in (action["add"] for action in actions if "add" in action):
+            path = unquote(added["path"])
+            if path in paths and path not in found and (file := _of_action(path, added)):
+                found[path] = file
+    return list(found.values())
+
+
+def _of_action(path: str, added: Mapping[str, Any]) -> ArchivedFile | None:
+    """Return a file of an add action, None without statistics."""
+    try:
+        stats = json.loads(added["stats"])
+        pairs = [(stats["minValues"][n], stats["maxValues"][n]) for n in (STREAM, "ms", EPOCH)]
+    except (ValueError, KeyError, TypeError):
+        return None
+    bounds = (each for pair in pairs for each in pair)
+    return ArchivedFile(path, date.min, 0, stats["numRecords"], *bounds)
+
+
+def lost_with(
+    table: ArchiveTable,
+    files: Iterable[ArchivedFile],
+    before: Records | None = None,
+    *,
+    is_lost: bool = True,
+) -> Records:
+    """Return the records of streams that lose rows with files. Raises ArchiveError.
+
+    `before`: records that have changed already.
+    """
+    found = dict(before or {})
     for file in files:
         names = [n for n in table.records if file.first_stream <= n <= file.last_stream]
         is_exact = file.first_stream == file.last_stream and file.first_epoch == file.last_epoch
@@ -64,11 +109,26 @@ def lost_with(table: ArchiveTable, files: Iterable[ArchivedFile]) -> Records:
             for epoch in record.state.epochs:
                 if file.first_epoch <= epoch.number <= file.last_epoch:
                     first, last = make_id(file.first_ms), make_id(file.last_ms, MAX_SEQ)
-                    number = file.rows if is_exact else None
-                    absence = Absence(epoch.number, first, min(last, MAX_ID), number, is_lost=True)
+                    number = _lacking(table, file) if is_exact else None
+                    if number == 0:
+                        continue
+                    absence = Absence(epoch.number, first, min(last, MAX_ID), number, is_lost)
                     record = _with(record, absence)
             found[name] = record
     return found
+
+
+def _lacking(table: ArchiveTable, file: ArchivedFile) -> int:
+    """Return how many rows of a lost file of one stream no other file has."""
+    named = table.files(file.first_stream, file.first_ms, file.last_ms)
+    if any(one.path == file.path for one in named):
+        return file.rows  # it was not replaced
+    present = sum(
+        file.first_ms <= ms_of(entry_id) <= file.last_ms
+        for stream, epoch, entry_id in keys(table, named)
+        if (stream, epoch) == (file.first_stream, file.first_epoch)
+    )
+    return max(file.rows - present, 0)
 
 
 def _with(record: StreamRecord, absence: Absence) -> StreamRecord:

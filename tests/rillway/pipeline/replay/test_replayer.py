@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable
 
 from rillway.pipeline.archive.archiver import Archiver, ArchiverSettings
 from rillway.pipeline.archive.engine import LocalEngine
@@ -73,6 +74,16 @@ def test_every_entry_is_written_once_however_often_it_is_run(
     assert (third.rows, third.before) == (0, COUNT)
     assert values(link) == EXPECTED
     assert (stream_ids(link, INTO) == EXPECTED) is keeps_ids
+
+
+@pytest.mark.parametrize("keeps_ids", [False, True])
+def test_rows_that_another_program_has_put_in_another_order_are_replayed_in_theirs(
+    link: Connection, table: ArchiveTable, keeps_ids: bool
+) -> None:
+    DeltaTable(str(table.root)).optimize.z_order(["fields"])
+    table.refresh()
+    replay(link, table, keeps_ids=keeps_ids)
+    assert values(link) == EXPECTED
 
 
 def test_more_that_was_archived_since_is_added(link: Connection, table: ArchiveTable) -> None:

@@ -16,7 +16,7 @@ from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.wire.connection import Connection
 from rillway.pipeline.wire.ids import MAX_SEQ, make_id, parse_id
 from tests.rillway.pipeline.archive.foreign.scene import IDS, delta, make
-from tests.rillway.pipeline.archive.repair.damages import OTHER
+from tests.rillway.pipeline.archive.repair.damages import OTHER, log
 from tests.rillway.pipeline.archive.scene import DAY_MS, STREAM, archive, archived_ids
 
 
@@ -42,11 +42,18 @@ def test_deleted_rows_are_spans_between_the_rows_that_are_left(root: Path) -> No
     assert repair(store_of(root)).done == []
 
 
-def test_rows_of_deleted_files_are_unknown(root: Path) -> None:
+@pytest.mark.parametrize("is_logged", [True, False])
+def test_of_deleted_files_is_known_what_the_log_has(root: Path, *, is_logged: bool) -> None:
     table = DeltaTable(str(root))
     table.delete("ms = 2")
     table.vacuum(0, dry_run=False, enforce_retention_duration=False)
-    assert "not known: the rows of 2 deleted files" in repair(store_of(root)).done
+    if not is_logged:
+        for version in range(1, 5):  # there is a checkpoint of version 4
+            log(root, version).unlink()
+    done = repair(store_of(root)).done
+    assert ("not known: the rows of 2 deleted files" in done) is not is_logged
+    span = Absence(1, make_id(1), make_id(3, MAX_SEQ), 1)
+    assert absent(root) == absent(root, OTHER) == ((span,) if is_logged else ())
 
 
 def test_a_restore_has_lost_rows(root: Path) -> None:

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from rillway.pipeline.archive.identity import sources
-from rillway.pipeline.archive.identity.epochs import Source
-from rillway.pipeline.archive.report.status import StreamStatus, as_total, find_status
+from rillway.pipeline.archive.identity.epochs import Epoch, Source, StreamState
+from rillway.pipeline.archive.report.status import (
+    StreamStatus,
+    as_total,
+    current_line_sql,
+    find_status,
+)
 from rillway.pipeline.archive.table import ArchiveTable
+from rillway.pipeline.ranges.offsets import Position
 from rillway.pipeline.wire.connection import Connection
 from rillway.pipeline.wire.ids import parse_id
-from tests.rillway.pipeline.archive.scene import STREAM, add, add_many, archive
+from tests.rillway.pipeline.archive.scene import (
+    STATE,
+    STREAM,
+    add,
+    add_many,
+    archive,
+    commit,
+    written,
+)
+from tests.support.duckdb_extensions import DELTA, connect
 
 
 def status(link: Connection, table: ArchiveTable, stream: str = STREAM) -> StreamStatus:
@@ -85,3 +102,19 @@ def test_what_an_archiver_moves_on_meanwhile_is_not_refused(
     archive(link, ArchiveTable.open(table.root))
     found = status(link, table)
     assert (found.refusal, found.end) == (None, parse_id("11-0"))
+
+
+def test_other_engines_read_the_present_line_alone(table: ArchiveTable) -> None:
+    assert current_line_sql(table) == ""
+    entries = [[f"{ms}-0".encode(), [b"n", b"1"]] for ms in range(1, 5)]
+    commit(table, Position(parse_id("4-0")), written(table, entries))
+    commit(table, Position(parse_id("4-0")), written(table, entries, "it's"), stream="it's")
+    closed = replace(STATE.epochs[0], end=parse_id("4-0"))
+    state = StreamState((closed, Epoch(2, "u", parent=1, branch=parse_id("2-0"))))
+    new = [[b"2-5", [b"n", b"2"]], [b"3-0", [b"n", b"2"]]]
+    commit(table, Position(parse_id("3-0")), written(table, new, epoch=2), state)
+    sql = current_line_sql(table).replace("SELECT *", "SELECT stream, epoch, id")
+    rows = connect(DELTA).execute(f"{sql} ORDER BY stream, ms, seq").fetchall()
+    others = [("it's", 1, f"{ms}-0") for ms in range(1, 5)]
+    line = [("orders", 1, "1-0"), ("orders", 1, "2-0"), ("orders", 2, "2-5"), ("orders", 2, "3-0")]
+    assert rows == others + line
