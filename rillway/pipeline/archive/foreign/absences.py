@@ -22,7 +22,7 @@ from rillway.pipeline.archive.files.log_files import read_version
 from rillway.pipeline.archive.files.merge import merged
 from rillway.pipeline.archive.files.parquet_files import EPOCH, STREAM, ArchivedFile, statistics
 from rillway.pipeline.archive.files.store import Store
-from rillway.pipeline.archive.foreign.changes import RESTORE, Commit
+from rillway.pipeline.archive.foreign.commits import RESTORE, Commit
 from rillway.pipeline.archive.identity.epochs import Absence, StreamRecord
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.wire.ids import MAX_ID, MAX_SEQ, make_id, ms_of

@@ -8,9 +8,7 @@ commits reads at most the last version of the log.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -18,76 +16,28 @@ import pyarrow as pa
 from rillway.pipeline.archive.columns.batches import aligned
 from rillway.pipeline.archive.columns.decoding import RowDamaged
 from rillway.pipeline.archive.columns.entries import by_stream, entries_of, stray
-from rillway.pipeline.archive.files.log_files import ACTIONS, read_version
 from rillway.pipeline.archive.files.merge import ORDER
 from rillway.pipeline.archive.files.parquet_files import STREAM, TABLE_SCHEMA, ArchivedFile
 from rillway.pipeline.archive.files.rows import bounded_batches, open_file, wrong_keys
 from rillway.pipeline.archive.files.store import Store
+from rillway.pipeline.archive.foreign.absences import removed_by
+from rillway.pipeline.archive.foreign.commits import (
+    OPERATION,
+    REPAIR,
+    RESTORE,
+    Commit,
+    Found,
+    commits_since,
+)
 from rillway.pipeline.archive.limits import PERIODS
 from rillway.pipeline.archive.repair.findings import OTHER, Finding, file_damage
-from rillway.pipeline.archive.table import CHECKED, ArchiveError, ArchiveTable
-
-OPERATION = "rillway.operation"
-REPAIR = "repair"
-RESTORE = "RESTORE"
-
-
-@dataclass(frozen=True, slots=True)
-class Commit:
-    """A commit of another program."""
-
-    version: int
-    operation: str
-    actions: Sequence[Mapping[str, Any]]
-
-    @property
-    def added(self) -> Iterator[Mapping[str, Any]]:
-        return (action["add"] for action in self.actions if "add" in action)
-
-    @property
-    def removed(self) -> list[str]:
-        """The files whose rows it removed, or wrote again with changes."""
-        found = (action["remove"] for action in self.actions if "remove" in action)
-        return [unquote(one["path"]) for one in found if one.get("dataChange", True)]
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """Commits of other programs, in order. `is_whole`: False if the log begins after the first."""
-
-    commits: list[Commit]
-    is_whole: bool
-
-
-def commits_since(
-    table: ArchiveTable,
-    mark: Mapping[str, str],
-    first: int = 0,
-    known: frozenset[int] = frozenset(),
-) -> Found:
-    """Return the commits of other programs after the last own one with `mark`.
-
-    Looks back to version `first`. `known`: versions that are certainly own ones.
-    """
-    found: list[Commit] = []
-    for version in range(table.version, first - 1, -1):
-        if version in known:
-            continue
-        try:
-            actions = read_version(table.store, version)
-        except FileNotFoundError:
-            return Found(found[::-1], is_whole=False)
-        except (OSError, ValueError):
-            # A damaged version: `verify` reports it.
-            continue
-        info: Mapping[str, Any] = next(
-            (one["commitInfo"] for one in actions if "commitInfo" in one), {}
-        )
-        if ACTIONS in info and mark.items() <= info.items():
-            break
-        if ACTIONS not in info:
-            found.append(Commit(version, str(info.get("operation", "commit")), actions))
-    return Found(found[::-1], is_whole=True)
+from rillway.pipeline.archive.table import (
+    CHECKED,
+    MAX_COMMIT_ATTEMPTS,
+    ArchiveError,
+    ArchiveTable,
+    CommitConflict,
+)
 
 
 class Changes:
@@ -103,9 +53,28 @@ class Changes:
         if table.version == self._checked:
             return
         found = commits_since(table, {CHECKED: "1"}, self._checked + 1, table.own_versions)
+        version = table.version
         if found.commits or not found.is_whole:
             self._check(found)
-        self._checked = table.version
+        self._checked = version
+        self._record([one for one in found.commits if one.removed and one.operation != RESTORE])
+
+    def _record(self, commits: Sequence[Commit]) -> None:
+        """Commit which rows others have deleted, so that no later comparison takes them for lost.
+
+        Versions that come meanwhile are not marked as checked.
+        """
+        table = self._table
+        for _ in range(MAX_COMMIT_ATTEMPTS if commits else 0):
+            changed, _unknown = removed_by(table, commits)
+            new = {name: one for name, one in changed.items() if one != table.record(name)}
+            if not new:
+                return
+            try:
+                table.append(table.write_state(new), [], {OPERATION: "deleted"})
+                return
+            except CommitConflict:
+                table.refresh()
 
     def _check(self, found: Found) -> None:
         table = self._table

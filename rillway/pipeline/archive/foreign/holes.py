@@ -21,7 +21,7 @@ from rillway.pipeline.archive.files.parquet_files import ArchivedFile, file_batc
 from rillway.pipeline.archive.files.periods import Undated
 from rillway.pipeline.archive.files.rows import raw_entries
 from rillway.pipeline.archive.foreign.absences import keys
-from rillway.pipeline.archive.foreign.changes import OPERATION
+from rillway.pipeline.archive.foreign.commits import OPERATION
 from rillway.pipeline.archive.identity.epochs import Absence, StreamRecord
 from rillway.pipeline.archive.identity.walk import Identity, line_identities
 from rillway.pipeline.archive.table import (

@@ -37,7 +37,7 @@ from rillway.pipeline.archive.files.log_files import (
 from rillway.pipeline.archive.files.parquet_files import ArchivedFile
 from rillway.pipeline.archive.files.store import LogDamaged, Store, StoreFailed
 from rillway.pipeline.archive.foreign.absences import lost_with, removed_by
-from rillway.pipeline.archive.foreign.changes import OPERATION, REPAIR, commits_since
+from rillway.pipeline.archive.foreign.commits import OPERATION, REPAIR, commits_since
 from rillway.pipeline.archive.foreign.holes import fill
 from rillway.pipeline.archive.identity.epochs import StreamRecord
 from rillway.pipeline.archive.identity.state_files import FOLDER, numbers, read_commit

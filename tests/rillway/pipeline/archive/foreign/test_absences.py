@@ -89,12 +89,14 @@ def test_a_walk_counts_absent_entries_as_equal(redis_link: Connection, table: Ar
 
 
 @pytest.mark.parametrize("is_marked", [True, False])
+@pytest.mark.parametrize("is_repaired", [True, False])
 def test_no_epoch_begins_after_a_deletion(
-    redis_link: Connection, table: ArchiveTable, *, is_marked: bool
+    redis_link: Connection, table: ArchiveTable, *, is_marked: bool, is_repaired: bool
 ) -> None:
     make(redis_link, table, is_typed=False)
     delta(table.root).delete(f"id = '{IDS[4]}'")
-    repair(table.store)
+    if is_repaired:
+        repair(table.store)
     table.refresh()
     if not is_marked:
         for group in redis_link.call("XINFO", "GROUPS", STREAM):

@@ -11,7 +11,7 @@ import pytest
 from rillway.pipeline.archive.command import main
 from rillway.pipeline.archive.files.log_files import read_version
 from rillway.pipeline.archive.files.store import Store
-from rillway.pipeline.archive.foreign import changes
+from rillway.pipeline.archive.foreign import commits
 from rillway.pipeline.archive.foreign.changes import Changes
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
 from rillway.pipeline.query.history import open_history
@@ -119,7 +119,7 @@ def test_only_commits_of_other_programs_are_read(
         return read_version(store, version)
 
     make(redis_link, table, is_typed=False)
-    monkeypatch.setattr(changes, "read_version", counted)
+    monkeypatch.setattr(commits, "read_version", counted)
     other = ArchiveTable.open(table.root)
     checked = Changes(other)
     for _ in range(2):
