@@ -55,8 +55,8 @@ cdef class ScriptCache:
 
 
 cdef class Calls(HostFunctions):
-    cdef dict __dict__
     cdef object _scripting
+    cdef object _commands
     cdef Instance _instance
     cdef ScriptClient _client
     cdef Running _running

@@ -309,13 +309,9 @@ class Calls(HostFunctions):
         self._interpreter = interpreter
         self._is_tracked = bool(running.client.gates & GATE_TRACKING)
 
-    def has_room(self, size_bytes: cython.long) -> bool:
-        """Return True if Lua has memory for a value of that size."""
-        return self._interpreter.has_room(size_bytes)
-
-    def call_request(self, request: Request) -> bytes | None:
+    def call_request(self, request: Request) -> bytes:
         """redis.call and redis.pcall: the reply, or an error; one that begins with ! was not
-        counted. None if there is no memory for it.
+        counted.
         """
         try:
             plain = self._plain.get(request.word(0)) if request.count else None
@@ -325,7 +321,7 @@ class Calls(HostFunctions):
         except BaseException as error:  # it must not reach the script
             return self._failed(error)
 
-    def _call_plain(self, plain: Plain, request: Request) -> bytes | None:
+    def _call_plain(self, plain: Plain, request: Request) -> bytes:
         """Run a command in a usual spelling; no check by flags is needed."""
         command, handler, arity, writes = plain
         count = request.count
@@ -338,7 +334,7 @@ class Calls(HostFunctions):
         runner = self._runner
         assert runner is not None
         reply = runner.account(self._client, command, request, handler)
-        if type(reply) is bytes and not self._is_tracked and self._interpreter.has_room(len(reply)):
+        if type(reply) is bytes and not self._is_tracked:
             self._note_time()
             return reply
         return self._conclude(command, request, reply)
@@ -359,12 +355,12 @@ class Calls(HostFunctions):
         self._instance.host.log("warning", f"A script's call failed: {text}")
         return b"!ERR internal error, see the server's log\r\n"
 
-    def call_many(self, packed: bytes) -> bytes | None:
+    def call_many(self, packed: bytes) -> bytes:
         """redis.call and redis.pcall with many arguments, which are passed as a RESP array."""
         words = to_words(_unpack(packed))
         return NO_WORDS if words is None else self.call_request(of_words(words))
 
-    def _call_any(self, request: Request) -> bytes | None:
+    def _call_any(self, request: Request) -> bytes:
         """The slow path: other spellings, refusals, errors."""
         running = self._scripting.running
         if running is None or running.is_library:
@@ -381,7 +377,7 @@ class Calls(HostFunctions):
         assert command is not None
         return self._run(command, request)
 
-    def _run(self, command: Command, request: Request) -> bytes | None:
+    def _run(self, command: Command, request: Request) -> bytes:
         running, runner = self._running, self._runner
         assert runner is not None
         if command.flags & WRITE:
@@ -392,8 +388,8 @@ class Calls(HostFunctions):
             reply = runner.run_held_back(self._client, command, request, running.replicates)
         return self._conclude(command, request, reply)
 
-    def _conclude(self, command: Command, request: Request, reply: Reply) -> bytes | None:
-        """The reply of a command that has run, if the interpreter has room for it."""
+    def _conclude(self, command: Command, request: Request, reply: Reply) -> bytes:
+        """The reply of a command that has run."""
         self._note_time()
         if self._is_tracked and command.flags & READONLY:
             remember_request(self._running.client, command, request)
@@ -401,9 +397,7 @@ class Calls(HostFunctions):
             assert self._runner is not None
             reply = self._runner.join(self._client, command, request, reply)
         assert type(reply) is not Block, f"{command.fullname!r} blocks in a script"
-        if type(reply) is not bytes:
-            return b"$-1\r\n"
-        return reply if self._interpreter.has_room(len(reply)) else None
+        return reply if type(reply) is bytes else b"$-1\r\n"
 
     def _refusal(self, running: Running, command: Command | None, argv: Argv) -> bytes | None:
         """Why a script must not run a command."""

@@ -33,7 +33,6 @@ cdef class Compiled:
 
 cdef class Caller:
     cpdef bytes call_request(self, Request request)
-    cpdef bint has_room(self, long size_bytes)
 
 
 cdef class Crossing:
@@ -45,6 +44,7 @@ cdef class Crossing:
     cdef dict _runs
     cdef object _reply
     cdef long _base_bytes
+    cdef public long limit_bytes
     cdef public bint is_direct
     cdef lua_State *_state
     cdef int _native_at
@@ -53,31 +53,32 @@ cdef class Crossing:
     cdef int _run_function_at
 
     cpdef long used_bytes(self)
+    cpdef bint has_room(self, long size_bytes)
     cpdef object run(self, Compiled function, bint is_script, int resp, list keys, list rest)
 
 
 cdef bytes _NO_WORDS
 cdef object _AS_ARGUMENT
+cdef long _MARGIN_BYTES
 
 cdef inline int call_on(lua_State *state, void *itself) noexcept:
     """redis.call with its arguments on the stack; then its value is, or its reply: returns 0."""
     cdef Crossing crossing = <Crossing> itself
-    cdef Caller caller = crossing._caller
     cdef bytes reply
     try:
         if fill_request(state, crossing._request, _AS_ARGUMENT):
-            reply = caller.call_request(crossing._request)
+            reply = crossing._caller.call_request(crossing._request)
         else:
             reply = _NO_WORDS
     except BaseException:
         reply = b"!ERR internal error, see the server's log\r\n"
-    if reply is None:
+    # Values take more memory than their bytes: a number of four bytes takes sixteen.
+    cdef long size = len(reply)
+    cdef long room = crossing.limit_bytes - _MARGIN_BYTES - crossing.used_bytes()
+    if size >= room:
         pushnil(state)
         return 0
-    # Values take more memory than their bytes: a number of four bytes takes sixteen.
-    return push_reply(
-        state, reply, len(reply) <= MOST_REPLY_BYTES and caller.has_room(10 * len(reply))
-    )
+    return push_reply(state, reply, size <= MOST_REPLY_BYTES and 10 * size < room)
 
 cdef inline int encode_on(lua_State *state, void *itself) noexcept:
     """Make a reply of the value on the stack, for which two versions of RESP follow."""
@@ -109,7 +110,6 @@ cdef class Interpreter:
     cdef object _sethook
     cdef object _early_hook
     cdef Crossing _crossing
-    cdef long _limit_bytes
     cdef long _collect_at_bytes
 
     cpdef bint has_room(self, long size_bytes)

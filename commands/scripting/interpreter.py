@@ -176,6 +176,8 @@ Result: TypeAlias = "bytes | list[bytes] | tuple[Any, ...]"
 
 NO_WORDS = b"!ERR Lua redis lib command arguments must be strings or integers\r\n"
 _AS_ARGUMENT = as_argument
+# What is reserved for the interpreter.
+_MARGIN_BYTES: cython.long = 1024 * 1024
 _NO_WORDS = NO_WORDS  # for compiled code
 
 
@@ -196,12 +198,8 @@ class Compiled:
 class Caller:
     """Runs the commands of scripts (calls.py)."""
 
-    def call_request(self, request: Request) -> bytes | None:
-        """The reply, or an error; None if there is no memory for it. Never raises."""
-        raise NotImplementedError
-
-    def has_room(self, size_bytes: cython.long) -> bool:
-        """Return True if Lua has memory for a value of that size."""
+    def call_request(self, request: Request) -> bytes:
+        """The reply, or an error. Never raises."""
         raise NotImplementedError
 
 
@@ -216,6 +214,7 @@ class Crossing:
         self._used: Callable[[], int] = lua.get_memory_used
         self._reply: bytes | list[bytes] = b""  # of the function that has run
         self._base_bytes = 0
+        self.limit_bytes = 0  # of the memory
         if cython.compiled:
             self._request = Cutter()  # of redis.call: one at a time
         self.is_direct = cython.compiled and self._open(lua, native)
@@ -262,6 +261,10 @@ class Crossing:
             return kbytes * 1024 + 1023 - self._base_bytes
         return self._used()
 
+    def has_room(self, size_bytes: cython.long) -> bool:
+        """Return True if there is memory for a value of that size."""
+        return self.used_bytes() + size_bytes + _MARGIN_BYTES < self.limit_bytes
+
     def run(
         self, function: Compiled, is_script: cython.bint, resp: cython.int, keys: Argv, rest: Argv
     ) -> Result:
@@ -281,7 +284,7 @@ class Crossing:
 
     # -- called by Lua -------------------------------------------------------------------------
 
-    def call(self, *arguments: object) -> bytes | None:
+    def call(self, *arguments: object) -> bytes:
         """redis.call through lupa."""
         words = to_words(arguments)
         return NO_WORDS if words is None else self._caller.call_request(of_words(words))
@@ -306,9 +309,8 @@ def to_words(arguments: Any) -> list[bytes] | None:
     return words
 
 
-# The memory limit of a script without compiled code, and what is reserved for the interpreter.
+# The memory limit of a script without compiled code.
 MEMORY_BYTES = 256 * 1024 * 1024
-_MARGIN_BYTES = 1024 * 1024
 _OUT_OF_MEMORY = b"ERR not enough memory"
 _ORDER = (
     "runner", "patterns", "sandbox", "replies", "redis", "bits", "structs", "json", "msgpack",
@@ -356,7 +358,7 @@ class HostFunctions(Caller):
         self.version = version
         self.version_number = version_number
 
-    def call_many(self, packed: bytes) -> bytes | None:
+    def call_many(self, packed: bytes) -> bytes:
         """redis.call with its arguments as a RESP array."""
         raise NotImplementedError
 
@@ -430,7 +432,7 @@ class Interpreter:
         self._compile = native[b"compile_numbered"]
         self._collect = native[b"collect"]
         self._sethook, self._early_hook = native[b"sethook"], native[b"early_hook"]
-        self._limit_bytes = self._collect_at_bytes = 0
+        self._collect_at_bytes = 0
         self.collect()
 
     # -- memory --------------------------------------------------------------------------------
@@ -442,16 +444,16 @@ class Interpreter:
 
     def has_room(self, size_bytes: cython.long) -> bool:
         """Return True if Lua has memory for a text of that size."""
-        return self._crossing.used_bytes() + size_bytes + _MARGIN_BYTES < self._limit_bytes
+        return self._crossing.has_room(size_bytes)
 
     def collect(self) -> None:
         """Collect garbage; what remains does not count against the next script's limit."""
         self._lua.set_max_memory(0)
         self._collect()
         used_bytes = self._crossing.used_bytes()
-        self._limit_bytes = used_bytes + MEMORY_BYTES
+        self._crossing.limit_bytes = used_bytes + MEMORY_BYTES
         self._collect_at_bytes = used_bytes + MEMORY_BYTES // 4
-        self._lua.set_max_memory(self._limit_bytes)
+        self._lua.set_max_memory(self._crossing.limit_bytes)
 
     def check_clock_soon(self) -> None:
         """The running script has called something slow: check the clock at its next instruction."""
@@ -467,7 +469,7 @@ class Interpreter:
         try:
             function, result, *is_brief = self._compile(source, chunk_name)
         finally:
-            self._lua.set_max_memory(self._limit_bytes)
+            self._lua.set_max_memory(self._crossing.limit_bytes)
         if function is None:
             raise CompileError(result)
         return Compiled(function, result, is_brief[0])
@@ -483,8 +485,8 @@ class Interpreter:
             return Failure(result[1])
         found = []
         for row in result.values():
-            name, callback, number, description, *flags = row.values()
-            function = Compiled(callback, number, False)
+            name, callback, number, is_brief_one, description, *flags = row.values()
+            function = Compiled(callback, number, is_brief_one)
             found.append(Registered(name, function, description or None, frozenset(flags)))
         return found
 

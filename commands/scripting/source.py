@@ -12,7 +12,8 @@ gets a stack overflow.
 has few instructions, each of which runs once at most: no loops, and no functions of its own. It
 calls only functions of this module's lists, which take linear time at most. Its globals cannot be
 changed, so the name of a function identifies it. A call of a value that may be something else makes
-the script one that is not brief.
+the script one that is not brief. The same goes for a function of a library; it has no upvalues,
+which could be tables with metamethods.
 
 Bytecode is the output of string.dump. Source: Lua 5.1, ldump.c and lopcodes.h; for the first line,
 Redis 7.0.15, flags of 7.2 and later.
@@ -134,6 +135,7 @@ class Patcher:
         self.instructions: list[int] = []
         self.constants: list[bytes | None] = []
         self.functions = 0  # within it
+        self.upvalues = 0
 
     def _size(self, width: int) -> int:
         start = self._at
@@ -161,6 +163,7 @@ class Patcher:
     def function(self) -> None:
         """Patch one function and those in it."""
         self._string()
+        upvalues = self.code[self._at + 8]
         self._at += 12  # first and last line; upvalues, parameters, varargs, stack
         instructions = self._instructions()
         constants = [self._constant() for _ in range(self._size(4))]
@@ -169,6 +172,7 @@ class Patcher:
             self.function()
         # Of the outermost function, which ends last.
         self.instructions, self.constants, self.functions = instructions, constants, functions
+        self.upvalues = upvalues
         lines = self._size(4)  # one for each instruction
         self._at += 4 * lines
         for _ in range(self._size(4)):
@@ -212,7 +216,9 @@ _CONSTANT = 256  # from this on, an operand is a constant, not a register
 def is_brief(dumped: bytes) -> bool:
     """Return True if a function, the output of string.dump, is sure to end soon."""
     function = read(dumped)
-    if function is None or function.functions or len(function.instructions) > _MOST_INSTRUCTIONS:
+    if function is None or len(function.instructions) > _MOST_INSTRUCTIONS:
+        return False
+    if function.functions or function.upvalues:
         return False
     return _Reader(function.constants).calls_only_what_is_listed(function.instructions)
 

@@ -253,30 +253,51 @@ def _limit_without_word(node_max_entries: int) -> int:
     return min(limit, MAX_DEFAULT_LIMIT)
 
 
+# XTRIMs whose options are known by their bytes, at most, and how long these may be.
+MAX_KNOWN = 256
+MAX_KNOWN_BYTES = 128
+# By the bytes of the options, `stream-node-max-entries`, and whether it is a replay.
+_known: dict[tuple[bytes, int, bool], Trim] = {}
+
+
+def _asked_for(client: Client, request: Request) -> Trim:
+    """The trim that an XTRIM asks for, parsed unless the same was before. Raises ReplyError."""
+    options_wire = request.tail(2)
+    node_max_entries = client.instance.config.stream_node_max_entries
+    known_by = options_wire, node_max_entries, client.replays
+    trim = _known.get(known_by)
+    if trim is None:
+        argv, options, position = request.words(), TrimOptions(), 2
+        while position < len(argv):
+            after = options.take(argv, position)
+            if after == position:
+                raise ReplyError(errors.SYNTAX)
+            position = after
+        trim = options.finish(node_max_entries, required=True, is_replay=client.replays)
+        assert trim is not None
+        # Others leave traces in their trim.
+        if trim.references is References.KEEP and len(options_wire) <= MAX_KNOWN_BYTES:
+            if len(_known) >= MAX_KNOWN:
+                _known.clear()
+            _known[known_by] = trim
+    return trim
+
+
 @command("XTRIM", arity=-4, flags=WRITE, keys=one_key(b"RW", b"DELETE"))
 def xtrim(client: Client, request: Request) -> bytes:
     """Integer: the number of entries removed. Source: Redis 8.2."""
-    argv = request.words()
-    options = TrimOptions()
-    position = 2
-    while position < len(argv):
-        after = options.take(argv, position)
-        if after == position:
-            raise ReplyError(errors.SYNTAX)
-        position = after
-    trim = options.finish(
-        client.instance.config.stream_node_max_entries, required=True, is_replay=client.replays
-    )
-    assert trim is not None
-
-    key = argv[1]
+    trim = _asked_for(client, request)
+    key = request.word(1)
     stream: Stream | None = client.lookup_stream_for_write(key)
     if stream is None:
         return replies.ZERO
     removed = trim.apply(stream, client)
+    if not removed and trim.references is References.KEEP:
+        return replies.ZERO
     is_changed = trimmed(client, key, trim, removed)
     if removed and stream.policy is not None:
         note(client, key, stream)
+    argv = request.words()
     if POLICIES.keys().isdisjoint(map(bytes.upper, argv)):
         if removed:
             client.propagate(*trim.exact_form(argv, stream))

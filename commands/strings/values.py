@@ -160,6 +160,10 @@ FEW_KEYS = 16
 MAX_NUMKEYS = (1 << 31) - 1
 
 
+# The usual spellings of most options of SET: the unit of their times from now on.
+_UNITS_MS = {b"EX": 1000, b"ex": 1000, b"PX": 1, b"px": 1}
+
+
 @record
 class SetOptions:
     """The options after SET's value."""
@@ -192,6 +196,8 @@ def set_(client: Client, request: Request) -> bytes:
         put(client, key, data)
         request.mark_quick(len(data))
         return replies.OK
+    if request.count == 5 and (unit_ms := _UNITS_MS.get(request.word(3))):
+        return _set_with_lifetime(client, key, data, request.word(4), unit_ms, b"set")
     options = _parse_set_options(Arguments(request, 3))
     deadline_ms = options.lifetime.deadline_ms(b"set", client.instance.now_ms)
     keep_lifetime = options.lifetime.option == b"KEEPTTL"
@@ -305,17 +311,19 @@ def setnx(client: Client, argv: Request) -> bytes:
 @command("SETEX", arity=4, flags=WRITE | DENYOOM, keys=one_key(b"OW", b"UPDATE"))
 def setex(client: Client, argv: Request) -> bytes:
     """OK. Source: Redis 7.2."""
-    return _set_with_lifetime(client, argv, b"setex", 1000)
+    return _set_with_lifetime(client, argv[1], argv[3], argv[2], 1000, b"setex")
 
 
 @command("PSETEX", arity=4, flags=WRITE | DENYOOM, keys=one_key(b"OW", b"UPDATE"))
 def psetex(client: Client, argv: Request) -> bytes:
     """OK. Source: Redis 7.2."""
-    return _set_with_lifetime(client, argv, b"psetex", 1)
+    return _set_with_lifetime(client, argv[1], argv[3], argv[2], 1, b"psetex")
 
 
-def _set_with_lifetime(client: Client, argv: Request, command: bytes, unit_ms: int) -> bytes:
-    _, key, amount, data = argv
+@cython.cfunc
+def _set_with_lifetime(
+    client: Client, key: bytes, data: bytes, amount: bytes, unit_ms: cython.long, command: bytes
+) -> bytes:
     deadline_ms = parse_deadline(amount, unit_ms, client.instance.now_ms, command)
     put(client, key, data, deadline_ms)
     _propagate_set(client, b"SET", key, data, deadline_ms, keep_lifetime=False)

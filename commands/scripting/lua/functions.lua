@@ -6,6 +6,7 @@ local host, native = ...
 
 local error, type, tostring, select, next, rawget = error, type, tostring, select, next, rawget
 local getmetatable, setmetatable, unpack = getmetatable, setmetatable, unpack
+local pcall, dump = pcall, string.dump
 
 local registered  -- by the library that is being loaded; nil: none is
 
@@ -16,7 +17,10 @@ local function add(name, callback, description, flags)
     raise('redis.register_function can only be called on FUNCTION LOAD command')
   end
   local number = native.number(callback)
-  registered[#registered + 1] = {name, callback, number, description or false, unpack(flags)}
+  local is_in_lua, dumped = pcall(dump, callback)
+  local is_brief = is_in_lua and host.is_brief(dumped) or false
+  description = description or false
+  registered[#registered + 1] = {name, callback, number, is_brief, description, unpack(flags)}
 end
 
 local function text_of(value)
@@ -113,8 +117,8 @@ local function switch(globals)
   native.set_contents(native.environment, globals)
 end
 
--- Run a library's source; its functions as a list of {name, function, its number, description or
--- false, flags...}, or false and an error's text.
+-- Run a library's source; its functions as a list of {name, function, its number, whether it is
+-- brief, description or false, flags...}, or false and an error's text.
 function native.load_library(f)
   registered = {}
   switch(while_loading)

@@ -40,6 +40,24 @@ def test_a_library_that_cannot_be_replaced_stays(client: InProcessClient, code: 
     assert client.execute("FCALL", "taken", 0) == b":5\r\n"
 
 
+@pytest.mark.parametrize(
+    ("callback", "is_brief"),
+    [
+        ("function(keys) return redis.call('GET', keys[1]) end", True),
+        ("function() for i = 1, 2 do tonumber(i) end end", False),
+        ("function() return t.x end", False),  # which may have a metamethod that never ends
+        ("('').len", False),
+    ],
+)
+def test_a_function_that_is_sure_to_end_soon_is_brief(
+    server: InProcessServer, client: InProcessClient, callback: str, is_brief: bool
+) -> None:
+    code = f"#!lua name=l\nlocal t = {{}} redis.register_function('f', {callback})"
+    assert client.execute("FUNCTION", "LOAD", code) == b"$1\r\nl\r\n"
+    function = server.instance.feature(Scripting).libraries.functions[b"f"].callback
+    assert function is not None and function.is_brief == is_brief
+
+
 def test_loading_takes_half_a_second_at_most(
     server: InProcessServer, client: InProcessClient
 ) -> None:

@@ -109,6 +109,15 @@ def test_an_approximate_trim_without_a_limit_has_one_of_a_hundred_nodes() -> Non
     assert client.do("XTRIM s MAXLEN ~ 0") == 50
 
 
+def test_the_limit_of_a_trim_that_comes_again_follows_the_directive() -> None:
+    client = Talk(nodes_of(1))
+    add = [f"XADD s {i}-1 f v" for i in range(1, 401)]
+    client.all(*add)
+    assert client.do("XTRIM s MAXLEN ~ 0") == 100
+    client.do("CONFIG SET stream-node-max-entries 2")
+    assert client.do("XTRIM s MAXLEN ~ 0") == 200
+
+
 @pytest.mark.parametrize(
     ("node_entries", "limit"), [(100, 10_000), (1, 100), (0, 10_000), (10_001, 1_000_000)]
 )
