@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from deltalake import DeltaTable
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -22,6 +23,7 @@ from hypothesis.stateful import (
 )
 
 from rillway.pipeline.archive.archiver import Hooks
+from rillway.pipeline.archive.repair.repairs import repair
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.archive.trim import TrimRules
 from rillway.pipeline.archive.upkeep.compaction import compact
@@ -117,6 +119,30 @@ class Pipeline(RuleBasedStateMachine):
     @rule()
     def compact(self) -> None:
         compact(self.table)
+
+    @rule(column=st.sampled_from(["", "seq", "id"]))
+    def compact_elsewhere(self, column: str) -> None:
+        """Another program joins files, in their order or in one of a column."""
+        if self.table.files():
+            optimize = DeltaTable(str(self.table.root)).optimize
+            optimize.z_order([column]) if column else optimize.compact()
+            self.table.refresh()
+
+    @rule(data=st.data())
+    def delete_elsewhere(self, data: st.DataObject) -> None:
+        """Another program deletes an entry from the table."""
+        archived = archived_ids(self.table)
+        if archived:
+            entry_id = data.draw(st.sampled_from(archived))
+            DeltaTable(str(self.table.root)).delete(f"id = '{entry_id}'")
+            self.deleted.add(entry_id)
+            self.table.refresh()
+
+    @rule()
+    def repair(self) -> None:
+        assert repair(self.table.store).left == []
+        self.table.refresh()
+        assert all(file.is_own for file in self.table.files())
 
     @invariant()
     def each_entry_is_there_once(self) -> None:
