@@ -29,5 +29,13 @@ def make_parser() -> Parser:
     )
     parser.add_argument("--fix", action="store_true", help="cut off the broken part, after asking")
     parser.add_argument("--yes", action="store_true", help="with --fix: do not ask (see below)")
+    parser.add_argument(
+        "--truncate-to-timestamp",
+        type=int,
+        metavar="T",
+        help="go back to a moment, in Unix seconds: cut the requests of later seconds off, in all "
+        "files of a manifest; they are kept beside. It needs the times that the server writes with "
+        "aof-timestamp-enabled yes",
+    )
     parser.add_argument("--json", action="store_true", help="print a JSON document")
     return parser

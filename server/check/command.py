@@ -1,4 +1,4 @@
-"""`rillway check FILE|DIR... [--fix] [--yes] [--json]`.
+"""`rillway check FILE|DIR... [--fix] [--yes] [--json] [--truncate-to-timestamp T]`.
 
 Exit status: 0 all files are sound, 1 a file is damaged, 2 wrong usage or a file that cannot be
 read, 3 damage was found and fixed, 130 interrupted with Ctrl-C.
@@ -9,15 +9,18 @@ from __future__ import annotations
 import argparse
 import errno
 import gc
+import json
 import os
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 
 from server import clock
 from server.check import presentation
 from server.check.inspection import FileReport, Inspector, Problem, Report, cut, data_files
 from server.check.presentation import Paint, plain
+from server.check.truncation import CannotTruncate, truncate
 from server.persistence.files import Files, OsFiles
 from server.printable import printable
 
@@ -51,6 +54,8 @@ def check(
     paint: Paint = plain,
 ) -> int:
     """Check every file; returns the exit status. `ask(question)` returns the user's answer."""
+    if options.truncate_to_timestamp is not None:
+        return _truncate(options, files, now_ms, progress)
     reports: list[Report] = []
     status = SOUND
     try:
@@ -76,6 +81,37 @@ def check(
     if options.json:
         print(presentation.as_json(reports))
     return status
+
+
+def _truncate(
+    options: argparse.Namespace,
+    files: Files,
+    now_ms: int,
+    progress: Callable[[str, int, int], object],
+) -> int:
+    """Cut what is later than a moment; returns the exit status."""
+    time_s = options.truncate_to_timestamp
+    try:
+        found = [path for name in options.files for path in _data_files(files, name)]
+        paths = [path for path in found if not path.endswith(".rdb")]
+        if len(paths) != 1:
+            return _refused(f"--truncate-to-timestamp takes one append-only file, not {len(paths)}")
+        if (user := _user_of(paths[0], files)) is not None:
+            return _refused(f"{paths[0]} is in use by {user}; stop it before you cut anything")
+        done = truncate(files, Inspector(files, now_ms, progress).inspect(paths[0]), time_s)
+    except CannotTruncate as error:
+        print(f"rillway check: {printable(str(error))}", file=sys.stderr)
+        return BROKEN
+    except OSError as error:
+        return _refused(f"{error.filename}: {error.strerror}")
+    if options.json:
+        print(json.dumps(asdict(done), indent=2))
+    elif done.path:
+        print(f"{done.path}: cut at offset {done.offset:,}; later than {time_s}, kept:")
+        print("\n".join(f"  {path}" for path in done.copies))
+    else:
+        print(f"{paths[0]}: nothing is later than {time_s}")
+    return SOUND
 
 
 def _data_files(files: Files, name: str) -> list[str]:

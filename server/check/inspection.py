@@ -153,7 +153,7 @@ def cut(files: Files, path: str, size: int) -> str:
     The copy is synced to disk before the file is truncated. Returns its path; raises OSError.
     """
     rest = files.buffer(path)[size:]
-    copy_path = _free_name(files, f"{path}.cut-{size}")
+    copy_path = free_name(files, f"{path}.cut-{size}")
     copy = files.create(copy_path)
     try:
         write_all(copy, rest)
@@ -170,7 +170,7 @@ def cut(files: Files, path: str, size: int) -> str:
     return copy_path
 
 
-def _free_name(files: Files, wanted: str) -> str:
+def free_name(files: Files, wanted: str) -> str:
     """An unused name: an earlier copy is never overwritten."""
     name, number = wanted, 1
     while files.exists(name):
@@ -227,6 +227,7 @@ class FileReport:
     checksum: str = ""  # "right", "wrong" or "none"
     unsupported: dict[str, int] = field(default_factory=dict)  # by name of the type
     requests: int = 0
+    requests_at: int = 0  # the offset of the first one
     last_written_s: int = 0  # the last time annotation
     refused: dict[str, int] = field(default_factory=dict)  # writes, by command: a start stops
     first_refusal: str = ""  # which write, where and why
@@ -340,6 +341,7 @@ class Inspector:
             position = self._inspect_snapshot(report, buffer)
             if report.problem is None and position < report.size:
                 report.kind = BOTH
+        report.requests_at = position
         if report.kind in (REQUESTS, BOTH):
             self._inspect_requests(report, buffer, position, may_be_torn)
         elif report.kind == EMPTY and report.path.endswith(".rdb"):

@@ -35,9 +35,11 @@ class Person:
 
 def run(
     files: MemoryFiles, *paths: str, fix: bool = False, yes: bool = False, json: bool = False,
-    person: Person | None = None,
+    person: Person | None = None, back_to: int | None = None,
 ) -> int:  # fmt: skip
-    options = argparse.Namespace(files=list(paths), fix=fix, yes=yes, json=json)
+    options = argparse.Namespace(
+        files=list(paths), fix=fix, yes=yes, json=json, truncate_to_timestamp=back_to
+    )
     return check(options, files, 0, lambda *_: None, person or Person())
 
 
