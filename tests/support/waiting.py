@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 
-POLL_SECONDS = 0.005
+POLL_SECONDS = 0.01
 
 
 def until(

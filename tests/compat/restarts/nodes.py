@@ -22,7 +22,7 @@ from tests.support.programs.processes import Process
 from tests.support.programs.servers import begin_rillway
 
 WAIT_SECONDS = 60.0
-POLL_SECONDS = 0.02
+POLL_SECONDS = 0.05
 OURS, THEIRS = "rillway", "redis-server"
 
 
