@@ -46,8 +46,8 @@ NAMES = f"{APP}/checkout.py"
 RENAMED = Path("build/renamed")
 # Overloads, which are for type checkers, leave functions that nothing calls.
 OPTIONS = "-O1 -g0 -Wno-unused-function"
-# Compiled with -O2, which takes the C compiler twice as long: without these a case of `make micro`
-# executes up to 22 % more instructions; all others together make it about 2 % for the worst case.
+# Compiled with -O2, which takes the C compiler longer: without it a case of `make micro` would
+# execute clearly more instructions.
 HOT = (
     "protocol/request.py",
     "server/requests/dispatch.py",
