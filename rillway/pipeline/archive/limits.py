@@ -10,3 +10,5 @@ EPOCH_CHOICES = (ALL, CURRENT)
 # The periods by which files are cut (files/periods.py).
 DAY, MONTH, YEAR, NONE = "day", "month", "year", "none"
 PERIODS = (DAY, MONTH, YEAR, NONE)
+# The folder of the mirror's own files, in an archive.
+MIRROR_FOLDER = "_iceberg"

@@ -14,6 +14,7 @@ import contextlib
 import importlib.util
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
@@ -137,7 +138,10 @@ def selected(
     if where is None:
         return history.batches()
     try:
-        return filtered(history.batches(), make_filter(where, history.typed))
+        chosen = make_filter(where, history.typed)
+        if history.archived is not None:
+            history.archived = replace(history.archived, condition=chosen)
+        return filtered(history.batches(), chosen)
     except UnknownColumn as error:
         raise QueryFailed(str(error)) from None
     except NeedsSpark as error:

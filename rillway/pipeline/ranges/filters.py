@@ -8,6 +8,9 @@ are compared as bytes, as in Spark. Times are in ISO 8601, in UTC unless they ha
 value of a repeated name counts.
 
 Everything else is left to Spark: functions, arithmetic, comparisons of a number with a text.
+
+A condition also says which columns it needs, and by the least and greatest values of a file or a
+row group whether it can hold for any of its rows.
 """
 
 from __future__ import annotations
@@ -17,20 +20,23 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from functools import reduce
+from functools import partial, reduce
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from rillway.command_line.parser import did_you_mean
-from rillway.pipeline.arrow.schema import TIMESTAMP
+from rillway.pipeline.arrow.schema import FIELDS, TIMESTAMP
 from rillway.pipeline.ranges.conditions import TIME as TIME_TEXT
 from rillway.pipeline.ranges.conditions import Token, tokens
 
-# A column of a batch: texts as bytes, numbers, or truth values.
-Expression: TypeAlias = Callable[[pa.RecordBatch], pa.Array]
+# The least and the greatest value of a column, by its name; None if they are unknown.
+Bounds: TypeAlias = Callable[[str], "tuple[Any, Any] | None"]
+# Whether a condition may be true, and whether it may be false, for a row within bounds.
+Possible: TypeAlias = tuple[bool, bool]
+UNKNOWN: Possible = True, True
 TEXT, NUMBER, DECIMAL, TIME, DATE = "text", "number", "decimal", "time", "date"
 TEXTS, NUMBERS, TS = ("stream", "id"), ("ms", "epoch"), "ts"
 # Formats that Spark accepts as well.
@@ -65,13 +71,52 @@ class UnknownColumn(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Expression:
+    """A condition: truth values of the rows of a batch. `names`: the columns that it needs."""
+
+    of: Callable[[pa.RecordBatch], pa.Array]
+    names: frozenset[str]
+    possible: Callable[[Bounds], Possible] = lambda bounds: UNKNOWN
+
+    def __call__(self, batch: pa.RecordBatch) -> pa.Array:
+        return self.of(batch)
+
+    def may_hold(self, bounds: Bounds) -> bool:
+        """Return False if it holds for no row within bounds."""
+        try:
+            return self.possible(bounds)[0]
+        except TypeError:  # bounds of another type
+            return True
+
+
+@dataclass(frozen=True, slots=True)
 class _Value:
-    """An operand. `digits`: of a number, before and after the point; `literal`: a quoted text."""
+    """An operand. `digits`: of a number, before and after the point; `literal`: a quoted text.
+
+    `of`: its values, texts as bytes; `name`: the column, empty for a constant, whose value is
+    `constant` if Python has such a one.
+    """
 
     kind: str
-    of: Expression
+    of: Callable[[pa.RecordBatch], pa.Array]
     digits: tuple[int, int] = LONG_DIGITS
     literal: str | None = None
+    name: str = ""
+    constant: Any = None
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset([self.name] if self.name else [])
+
+    def range(self, bounds: Bounds) -> tuple[Any, Any] | None:
+        """Return the least and the greatest value within bounds; None if they are unknown."""
+        if not self.name:
+            return None if self.constant is None else (self.constant, self.constant)
+        found = None if self.name == FIELDS else bounds(self.name)
+        if found is None or self.kind != TEXT:
+            return found
+        least, greatest = (each.encode() if isinstance(each, str) else each for each in found)
+        return least, greatest
 
     def fits(self, other: _Value) -> bool:
         """Return True if the two can be compared."""
@@ -152,7 +197,8 @@ class _Parser:
         if self._takes("IS"):
             is_negated = self._takes("NOT")
             self._expect("NULL")
-            return lambda batch: (pc.is_valid if is_negated else pc.is_null)(left.of(batch))
+            is_null = pc.is_valid if is_negated else pc.is_null
+            return Expression(lambda batch: is_null(left.of(batch)), left.names)
         is_negated = self._takes("NOT")
         if self._takes("IN"):
             chosen = self._membership(left)
@@ -191,14 +237,18 @@ class _Parser:
             values = left.of(batch)
             return pc.if_else(pc.is_valid(values), pc.is_in(values, members), None)
 
-        return is_member
+        return Expression(is_member, left.names, partial(_may_be_member, left, chosen))
 
     def _likeness(self, left: _Value) -> Expression:
         pattern = self._literal(TEXT)
         # `_` stands for a character, but bytes are compared here.
         if left.kind != TEXT or not isinstance(pattern, bytes) or b"_" in pattern:
             raise NeedsSpark
-        return lambda batch: pc.match_like(left.of(batch), pattern)
+        return Expression(
+            lambda batch: pc.match_like(left.of(batch), pattern),
+            left.names,
+            partial(_may_begin, left, pattern.partition(b"%")[0].partition(b"\\")[0]),
+        )
 
     def _value(self) -> _Value:
         token = self._peek()
@@ -206,11 +256,11 @@ class _Parser:
             return self._literal_value(token.kind)
         name = self._next().text.lower()
         if name in TEXTS:
-            return _Value(TEXT, lambda batch: batch.column(name).cast(pa.binary()))
+            return _Value(TEXT, lambda batch: batch.column(name).cast(pa.binary()), name=name)
         if name in NUMBERS:
-            return _Value(NUMBER, lambda batch: batch.column(name).cast(pa.int64()))
+            return _Value(NUMBER, lambda batch: batch.column(name).cast(pa.int64()), name=name)
         if name == TS:
-            return _Value(TIME, lambda batch: batch.column(TS))
+            return _Value(TIME, lambda batch: batch.column(TS), name=TS)
         if token.keyword in ("TIMESTAMP", "DATE") and self._has_string():
             return (_time if name == "timestamp" else _date)(self._next().text)
         if name in self._typed:
@@ -225,7 +275,7 @@ class _Parser:
             self._expect("[")
             field = self._literal(TEXT)
             self._expect("]")
-        return _Value(TEXT, lambda batch: field_column(batch, field))
+        return _Value(TEXT, lambda batch: field_column(batch, field), name=FIELDS)
 
     def _literal_value(self, kind: str) -> _Value:
         if kind == "fraction":
@@ -235,7 +285,10 @@ class _Parser:
                 raise NeedsSpark
             scalar = pa.scalar(Decimal(text), pa.decimal128(max(sum(digits), 1), digits[1]))
             return _Value(
-                DECIMAL, lambda batch: pa.repeat(scalar, len(batch)), (digits[0], digits[1])
+                DECIMAL,
+                lambda batch: pa.repeat(scalar, len(batch)),
+                (digits[0], digits[1]),
+                constant=Decimal(text),
             )
         if kind == "string":
             text = self._next().text
@@ -282,14 +335,15 @@ def _typed_value(column: pa.Field) -> _Value:
     """Return a typed column. Raises NeedsSpark for types that Spark compares differently."""
     name, kind = column.name, column.type
     if pa.types.is_string(kind):
-        return _Value(TEXT, lambda batch: batch.column(name).cast(pa.binary()))
+        return _Value(TEXT, lambda batch: batch.column(name).cast(pa.binary()), name=name)
     if pa.types.is_integer(kind):
-        return _Value(NUMBER, lambda batch: batch.column(name).cast(pa.int64()))
+        return _Value(NUMBER, lambda batch: batch.column(name).cast(pa.int64()), name=name)
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        return _Value(DATE if pa.types.is_date(kind) else TIME, lambda batch: batch.column(name))
+        is_date = pa.types.is_date(kind)
+        return _Value(DATE if is_date else TIME, lambda batch: batch.column(name), name=name)
     if pa.types.is_decimal(kind):
         digits = kind.precision - kind.scale, kind.scale
-        return _Value(DECIMAL, lambda batch: batch.column(name), digits)
+        return _Value(DECIMAL, lambda batch: batch.column(name), digits, name=name)
     raise NeedsSpark
 
 
@@ -325,22 +379,85 @@ def _compared(left: _Value, sign: str, right: _Value) -> Expression:
     if not left.fits(right):
         raise NeedsSpark(f"a {left.kind} beside a {right.kind}")
     compare = COMPARISONS[sign]
-    return lambda batch: compare(left.of(batch), right.of(batch))
+    return Expression(
+        lambda batch: compare(left.of(batch), right.of(batch)),
+        left.names | right.names,
+        partial(_may_compare, left, sign, right),
+    )
 
 
 def _constant(kind: str, scalar: pa.Scalar, literal: str | None = None) -> _Value:
-    return _Value(kind, lambda batch: pa.repeat(scalar, len(batch)), literal=literal)
+    try:
+        value = scalar.as_py()
+    except OverflowError:  # in another zone, a time before the year 1
+        value = None
+    return _Value(
+        kind, lambda batch: pa.repeat(scalar, len(batch)), literal=literal, constant=value
+    )
 
 
 def _joined(
     join: Callable[[pa.Array, pa.Array], pa.Array], parts: Sequence[Expression]
 ) -> Expression:
     """Join conditions in a loop, as there may be thousands."""
-    return lambda batch: reduce(join, (part(batch) for part in parts))
+    if len(parts) == 1:
+        return parts[0]
+
+    def possible(bounds: Bounds) -> Possible:
+        trues, falses = zip(*(part.possible(bounds) for part in parts), strict=True)
+        if join is pc.or_kleene:
+            return any(trues), all(falses)
+        return all(trues), any(falses)
+
+    return Expression(
+        lambda batch: reduce(join, (part(batch) for part in parts)),
+        frozenset[str]().union(*(part.names for part in parts)),
+        possible,
+    )
 
 
 def _negated(chosen: Expression) -> Expression:
-    return lambda batch: pc.invert(chosen(batch))
+    return Expression(
+        lambda batch: pc.invert(chosen(batch)),
+        chosen.names,
+        lambda bounds: chosen.possible(bounds)[::-1],
+    )
+
+
+# -- bounds ----------------------------------------------------------------------------------------
+
+
+def _may_compare(left: _Value, sign: str, right: _Value, bounds: Bounds) -> Possible:
+    """Return what a comparison may be. Bounds may be wider than the values."""
+    one, other = left.range(bounds), right.range(bounds)
+    if one is None or other is None:
+        return UNKNOWN
+    may_be_less, may_be_greater = one[0] < other[1], one[1] > other[0]
+    may_be_equal = one[0] <= other[1] and one[1] >= other[0]
+    may_differ = may_be_less or may_be_greater
+    return {
+        "=": (may_be_equal, may_differ),
+        "!": (may_differ, may_be_equal),
+        "<": (may_be_less, may_be_greater or may_be_equal),
+        "<=": (may_be_less or may_be_equal, may_be_greater),
+        ">": (may_be_greater, may_be_less or may_be_equal),
+        ">=": (may_be_greater or may_be_equal, may_be_less),
+    }["!" if sign in ("!=", "<>") else "=" if sign == "==" else sign]
+
+
+def _may_be_member(left: _Value, members: Sequence[bytes | int], bounds: Bounds) -> Possible:
+    found = left.range(bounds)
+    if found is None:
+        return UNKNOWN
+    return any(found[0] <= one <= found[1] for one in members), True
+
+
+def _may_begin(left: _Value, prefix: bytes, bounds: Bounds) -> Possible:
+    """Return what LIKE may be. `prefix`: what comes before the first wildcard."""
+    found = left.range(bounds)
+    if found is None:
+        return UNKNOWN
+    return found[0][: len(prefix)] <= prefix <= found[1], True
 
 
 def field_column(batch: pa.RecordBatch, name: bytes | int) -> pa.Array:

@@ -115,11 +115,16 @@ class _Rest:
 def _lists(layout: Layout, found: Sequence[pa.Array], rows: int) -> pa.ListArray:
     """Turn a column of values for each field into a list of names and values for each row."""
     width = len(found)
-    places = pa.array(range(rows * width), pa.int32())
+    places = counted(rows * width)
     row = pc.divide(places, width)
     field = pc.subtract(places, pc.multiply(row, width))
     values = pa.concat_arrays(found).take(pc.add(pc.multiply(field, rows), row))
     names = pa.array(layout.names, pa.binary()).take(field)
     flat = pa.StructArray.from_arrays([names, values], fields=list(PAIR))
-    offsets = pa.array(range(0, rows * width + 1, width), pa.int32())
+    offsets = pc.multiply(counted(rows + 1), pa.scalar(width, pa.int32()))
     return pa.ListArray.from_arrays(offsets, flat, type=PAIRS)
+
+
+def counted(number: int) -> pa.Array:
+    """Return the numbers from 0 on; from a range, Arrow takes them one at a time."""
+    return pc.subtract(pc.cumulative_sum(pa.repeat(ONE, number)), ONE)

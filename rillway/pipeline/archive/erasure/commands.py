@@ -19,8 +19,9 @@ from rillway.command_line.output import name_target
 from rillway.pipeline.archive.erasure.eraser import Eraser, Hooks
 from rillway.pipeline.archive.erasure.journal import Entries, count
 from rillway.pipeline.archive.erasure.selection import Selection
-from rillway.pipeline.archive.iceberg.follower import FOLDER, check_installed, open_mirror
+from rillway.pipeline.archive.iceberg.follower import check_installed, open_mirror
 from rillway.pipeline.archive.identity.recognition import Refused
+from rillway.pipeline.archive.limits import MIRROR_FOLDER
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
 from rillway.pipeline.cli.progress import OncePerMinute, Progress
 from rillway.pipeline.ranges.loss import DataLost
@@ -79,7 +80,7 @@ def _check_able(table: ArchiveTable, options: argparse.Namespace) -> None:
     store = table.store
     if options.iceberg is not None:
         check_installed()
-    elif store.filesystem.get_file_info(FOLDER).type != FileType.NotFound:
+    elif store.filesystem.get_file_info(MIRROR_FOLDER).type != FileType.NotFound:
         raise ArchiveError(
             f"{store}: has a mirror for Iceberg, which shows erased entries too: --iceberg URI "
             "names its catalogue"

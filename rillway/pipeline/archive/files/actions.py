@@ -41,6 +41,7 @@ def archived_file(action: Mapping[str, Any]) -> ArchivedFile:
         first_time_ms=_as_ms(action.get("min.ts")),
         last_time_ms=_as_ms(action.get("max.ts")),
         undated=action.get("null_count.ts") or 0,
+        known=action,
     )
 
 

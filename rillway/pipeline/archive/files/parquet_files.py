@@ -18,7 +18,7 @@ import re
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -85,7 +85,8 @@ class ArchivedFile:
     The other attributes are bounds. Those of streams may be wider than the rows, as the table's log
     truncates text; those of `ms` concern IDs of any unit. `columns`: bounds of typed columns, only
     known of a file that was just written; `first_time_ms`, `last_time_ms`: bounds of `ts`, None if
-    they are unknown; `undated`: the number of rows without `ts`.
+    they are unknown; `undated`: the number of rows without `ts`; `known`: what the log says of a
+    file that was read from it, `min.amount` for one.
     """
 
     path: str
@@ -102,6 +103,7 @@ class ArchivedFile:
     first_time_ms: int | None = None
     last_time_ms: int | None = None
     undated: int = 0
+    known: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def is_own(self) -> bool:
@@ -134,8 +136,8 @@ class ArchivedFile:
 
 def as_json(file: ArchivedFile) -> dict[str, Any]:
     """Return a file as plain values, without the bounds of typed columns, which only save time."""
-    content = asdict(file)
-    del content["columns"]
+    content = asdict(replace(file, known={}))
+    del content["columns"], content["known"]
     return content | {"date": file.date.isoformat()}
 
 
@@ -294,7 +296,8 @@ class _NewFile:
         self._schema, self._layouts = schema, layouts
         self._numbers: set[int] = set()
         typed = [field for field in schema if field.name not in FILE_SCHEMA.names]
-        bounded = [field for field in typed if field.name not in UNTYPED]
+        bounded = [FILE_SCHEMA.field(name) for name in ("id", "seq")]
+        bounded += [field for field in typed if field.name not in UNTYPED]
         self._statistics = Statistics(bounded)
         self._times = Statistics([FILE_SCHEMA.field("ts")])
         store.make_parent(self.path)
@@ -396,7 +399,7 @@ def statistics(
 def _place(metadata: pq.FileMetaData, name: str) -> int:
     """Return the index of a column, -1 if there is none: other writers have another order."""
     place: int = FILE_SCHEMA.get_field_index(name)
-    if place < metadata.num_columns and metadata.schema.column(place).path == name:
+    if 0 <= place < metadata.num_columns and metadata.schema.column(place).path == name:
         return place
     paths = [metadata.schema.column(place).path for place in range(metadata.num_columns)]
     return paths.index(name) if name in paths else -1

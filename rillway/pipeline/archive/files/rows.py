@@ -33,6 +33,7 @@ from rillway.pipeline.archive.files.parquet_files import (
     id_at,
     statistics,
 )
+from rillway.pipeline.archive.files.scanning import Scan, may_have_rows
 from rillway.pipeline.archive.files.sorting import Repeats, RowsDiffer, sorted_runs
 from rillway.pipeline.archive.files.store import (
     ArchiveError,
@@ -42,10 +43,13 @@ from rillway.pipeline.archive.files.store import (
 )
 from rillway.pipeline.arrow.decoder import RawEntry
 from rillway.pipeline.arrow.schema import FIELDS, arrow_schema
+from rillway.pipeline.ranges.filters import Expression
 from rillway.pipeline.ranges.reader import BATCH_BYTES
 from rillway.pipeline.wire.ids import MAX_ID, MAX_SEQ, MIN_ID, ms_of
 
 READ_ROWS = 10_000
+# Batches that are joined at most, so that the first rows do not wait for the last ones.
+GATHERED = 16
 # The limit of names and values in a batch: if names repeat, a row may have thousands in few bytes.
 READ_FIELDS = 200_000
 INT64_MAX = (1 << 63) - 1
@@ -72,7 +76,8 @@ class StreamRows:
     """The rows of a stream in one snapshot of the archive: segments in sequence.
 
     `columns`, `layouts`: needed to rebuild entries; `typed`: additional columns of batches; `ends`:
-    the archived end by epoch, after which another program may not have added rows.
+    the archived end by epoch, after which another program may not have added rows; `condition`:
+    rows for which it does not hold may be missing.
     """
 
     store: Store
@@ -83,6 +88,7 @@ class StreamRows:
     layouts: Layouts = field(default_factory=dict)
     typed: tuple[pa.Field, ...] = ()
     ends: Mapping[int, int] = field(default_factory=dict)
+    condition: Expression | None = None
 
     def batches(self) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Yield epochs and rows, with all fields of the entries. Raises ArchiveError."""
@@ -92,7 +98,12 @@ class StreamRows:
 
     def segment_batches(self, segment: Segment) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a segment in order. Raises ArchiveError."""
-        for files in overlapping(self.named_files(segment)):
+        groups = list(overlapping(self.named_files(segment)))
+        if self.condition is not None and all(len(f) == 1 and f[0].is_own for f in groups):
+            parts = (self._scanned(files[0], segment, self.condition) for files in groups)
+            yield from map(self._rebuilt, gathered(chain.from_iterable(parts)))
+            return
+        for files in groups:
             own = [file for file in files if file.is_own]
             if len(own) < len(files):
                 yield from self._sorted(own, [file for file in files if not file.is_own], segment)
@@ -137,6 +148,8 @@ class StreamRows:
             and file.may_hold(self.stream, *bounds)
             and file.first_epoch <= segment.epoch <= file.last_epoch
         ]
+        if self.condition is not None and all(file.is_own for file in chosen):
+            chosen = [file for file in chosen if may_have_rows(self.condition, file)]
         return sorted(chosen, key=lambda file: (file.first_ms, file.last_ms))
 
     def estimate(self) -> int:
@@ -160,11 +173,9 @@ class StreamRows:
         return None
 
     def _file_batches(self, file: ArchivedFile, segment: Segment) -> Iterator[pa.RecordBatch]:
-        entry = arrow_schema()
-        schema = pa.schema([*entry, *self.typed])
-        wanted = {*schema.names, EPOCH, LAYOUT, *columns_of(self.layouts)}
         with open_file(self.store, file) as parquet:
             groups = self._row_groups(parquet.metadata, segment)
+            wanted = self._schema.names
             names = [name for name in parquet.schema_arrow.names if name in wanted]
             for found in bounded_batches(parquet, groups, columns=names):
                 batch = native(found, self.columns.fields) if self.columns else found
@@ -174,12 +185,43 @@ class StreamRows:
                 if len(part):
                     if not file.is_own:
                         self._check_end(file, part, segment)
-                    try:
-                        fields = rebuilt(part, self.layouts, self.columns.by_name)
-                    except RowDamaged as error:
-                        raise ArchiveError(f"{self.store}: {file.path}: {error}") from None
-                    place = part.schema.get_field_index(FIELDS)
-                    yield aligned(part.set_column(place, entry.field(FIELDS), fields), schema)
+                    yield self._rebuilt(part, file.path)
+
+    @property
+    def _schema(self) -> pa.Schema:
+        """The columns of files that batches need."""
+        wanted = {*arrow_schema().names, EPOCH, LAYOUT, *columns_of(self.layouts)}
+        wanted.update(column.name for column in self.typed)
+        every = (*FILE_SCHEMA, *self.columns.fields)
+        return pa.schema([each for each in every if each.name in wanted])
+
+    def _rebuilt(self, rows: pa.RecordBatch, path: str = "") -> pa.RecordBatch:
+        """Return rows as entries, with all fields. Raises ArchiveError."""
+        entry = arrow_schema()
+        try:
+            fields = rebuilt(rows, self.layouts, self.columns.by_name)
+        except RowDamaged as error:
+            raise ArchiveError(f"{self.store}: {path or self.stream}: {error}") from None
+        place = rows.schema.get_field_index(FIELDS)
+        whole = rows.set_column(place, entry.field(FIELDS), fields)
+        return aligned(whole, pa.schema([*entry, *self.typed]))
+
+    def _scanned(
+        self, file: ArchivedFile, segment: Segment, condition: Expression
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a segment for which the condition may hold, not rebuilt yet."""
+        schema = self._schema
+        texts = [each.name for each in self.typed if pa.types.is_string(each.type)]
+        with open_file(self.store, file, texts) as parquet:
+            scan = Scan(condition, parquet, schema)
+            for groups, fits in scan.runs(self._row_groups(parquet.metadata, segment)):
+                found = scan.rows(groups)
+                if not fits:
+                    found = bounded_batches(parquet, groups, columns=scan.names)
+                for batch in found:
+                    part = self._chosen(batch, segment)
+                    if len(part):
+                        yield aligned(native(part, schema), schema)
 
     def _check_row_keys(self, file: ArchivedFile, batch: pa.RecordBatch) -> None:
         """Check that rows of another program have the columns that belong together."""
@@ -296,15 +338,15 @@ def overlapping(files: Iterable[F]) -> Iterator[list[F]]:
 
 
 @contextmanager
-def open_file(store: Store, file: ArchivedFile) -> Iterator[pq.ParquetFile]:
-    """Open a file. Raises ArchiveError if it is missing or damaged, also within the context."""
+def open_file(
+    store: Store, file: ArchivedFile, as_dictionaries: Sequence[str] = ()
+) -> Iterator[pq.ParquetFile]:
+    """Open a file. Raises ArchiveError if it is missing or damaged, also within the context.
+
+    `as_dictionaries`: columns of texts that are read as dictionaries, if the file has them all.
+    """
     try:
-        with pq.ParquetFile(
-            file.path,
-            filesystem=store.filesystem,
-            page_checksum_verification=True,
-            coerce_int96_timestamp_unit="us",
-        ) as parquet:
+        with _opened(store, file, as_dictionaries) as parquet:
             yield parquet
     except (OSError, pa.ArrowException) as error:
         check_answered(store, file.path, error)
@@ -312,6 +354,19 @@ def open_file(store: Store, file: ArchivedFile) -> Iterator[pq.ParquetFile]:
             f"{store}: {file.path}, which the log names: {reason_of(error)} (`rillway archive "
             f"verify --to {store}` lists what is damaged)"
         ) from None
+
+
+def _opened(store: Store, file: ArchivedFile, as_dictionaries: Sequence[str]) -> pq.ParquetFile:
+    try:
+        return pq.ParquetFile(
+            file.path,
+            filesystem=store.filesystem,
+            page_checksum_verification=True,
+            coerce_int96_timestamp_unit="us",
+            read_dictionary=list(as_dictionaries) or None,
+        )
+    except KeyError:  # it was written before the table had such a column
+        return _opened(store, file, ())
 
 
 def bounded_batches(
@@ -343,6 +398,18 @@ def added_rows(part: pa.RecordBatch, end: int) -> str:
         return ""
     name, entry_id = after.column(STREAM)[0], after.column("id")[0]
     return f"it has {entry_id} of {name}, after the archived end: DELETE it there"
+
+
+def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Join small batches, so that what is done once for each batch costs little."""
+    held: list[pa.RecordBatch] = []
+    for batch in batches:
+        held.append(batch)
+        if len(held) == GATHERED or sum(map(len, held)) >= READ_ROWS:
+            yield from pa.Table.from_batches(held).combine_chunks().to_batches()
+            held = []
+    if held:
+        yield from pa.Table.from_batches(held).combine_chunks().to_batches()
 
 
 def wrong_keys(batch: pa.RecordBatch) -> str:

@@ -25,8 +25,8 @@ from pyiceberg.transforms import DayTransform
 
 from rillway.pipeline.archive.files.parquet_files import DATE
 from rillway.pipeline.archive.files.store import ArchiveError, Store, sync
-from rillway.pipeline.archive.iceberg.follower import FOLDER
 from rillway.pipeline.archive.limits import DAY
+from rillway.pipeline.archive.limits import MIRROR_FOLDER as FOLDER
 from rillway.pipeline.archive.table import ArchiveTable
 
 CATALOGUE = "rillway"

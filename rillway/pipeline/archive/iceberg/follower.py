@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from rillway.pipeline.archive.iceberg.mirror import Mirror
 
 PATIENCE_SECONDS = 60.0
-# The mirror's own files, in the archive.
-FOLDER = "_iceberg"
 
 
 def check_installed() -> None:

@@ -44,7 +44,7 @@ from rillway.pipeline.archive.iceberg.changes import (
     compared_change,
     logged_change,
 )
-from rillway.pipeline.archive.iceberg.follower import FOLDER
+from rillway.pipeline.archive.limits import MIRROR_FOLDER as FOLDER
 from rillway.pipeline.archive.table import (
     MAX_COMMIT_ATTEMPTS,
     ORPHAN_HOURS,

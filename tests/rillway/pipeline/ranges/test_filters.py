@@ -5,12 +5,19 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from rillway.pipeline.arrow.decoder import RawEntry, fields_decoder
 from rillway.pipeline.query.history import history_batch
 from rillway.pipeline.ranges.conditions import tokens
-from rillway.pipeline.ranges.filters import NeedsSpark, UnknownColumn, make_filter, unknown_column
+from rillway.pipeline.ranges.filters import (
+    Bounds,
+    NeedsSpark,
+    UnknownColumn,
+    make_filter,
+    unknown_column,
+)
 
 ENTRIES: list[RawEntry] = [
     [b"1-0", [b"carrier", b"UA", b"delay", b"7"]],
@@ -262,3 +269,41 @@ def test_each_name_is_replaced_by_its_field() -> None:
 )
 def test_nothing_is_said_of_what_is_not_certain(condition: str) -> None:
     assert said(condition) == ""
+
+
+@pytest.mark.parametrize("condition", [*CONDITIONS, *TYPED_CONDITIONS])
+def test_bounds_exclude_no_row_for_which_a_condition_holds(condition: str) -> None:
+    """Neither those of all rows nor those of each row by itself."""
+    batch = typed_batch()
+    for chosen in (condition, f"NOT ({condition})"):
+        holds = make_filter(chosen, TYPED)
+        found = pc.fill_null(holds(batch), False).to_pylist()
+        assert holds.may_hold(bounds_of(batch)) or not any(found)
+        for place, is_true in enumerate(found):
+            assert holds.may_hold(bounds_of(batch.slice(place, 1))) or not is_true
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "count = 9999",
+        "count > 6 AND customer = 'ann'",
+        "customer > 'é' OR ms < 1",
+        "customer LIKE 'ê%'",
+        "customer IN ('b', 'zz') AND amount > 12.5",
+        "NOT count < 9",
+        "at > '2020-01-01'",
+        "ts < '1970-01-01' OR id = '9'",
+        "DATE '2100-01-01' <= day",
+    ],
+)
+def test_bounds_exclude_a_condition(condition: str) -> None:
+    assert not make_filter(condition, TYPED).may_hold(bounds_of(typed_batch()))
+
+
+def bounds_of(batch: pa.RecordBatch) -> Bounds:
+    def bounds(name: str) -> tuple[object, object] | None:
+        found = pc.min_max(batch.column(name)).as_py()
+        return None if found["min"] is None else (found["min"], found["max"])
+
+    return bounds
