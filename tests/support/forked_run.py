@@ -11,6 +11,7 @@ import atexit
 import gc
 import os
 import warnings
+from collections.abc import Generator
 from dataclasses import dataclass, field
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
@@ -28,6 +29,16 @@ REPORTERS = ("terminalreporter", "junitxml", "lfplugin", "nfplugin", "stepwisepl
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--jobs", type=int, default=1, help="processes that share the tests")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Look for no garbage while tests are imported and collected: all of it stays."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)
