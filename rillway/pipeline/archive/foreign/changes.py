@@ -43,8 +43,9 @@ from rillway.pipeline.archive.table import (
 class Changes:
     """The changes to a table that other programs make while an archiver uses it."""
 
-    def __init__(self, table: ArchiveTable) -> None:
-        self._table = table
+    def __init__(self, table: ArchiveTable, *, records: bool = True) -> None:
+        """`records`: commit what others have deleted; otherwise nothing is written."""
+        self._table, self._records = table, records
         self._checked = -1
 
     def check(self) -> None:
@@ -57,7 +58,8 @@ class Changes:
         if found.commits or not found.is_whole:
             self._check(found)
         self._checked = version
-        self._record([one for one in found.commits if one.removed and one.operation != RESTORE])
+        if self._records:
+            self._record([one for one in found.commits if one.removed and one.operation != RESTORE])
 
     def _record(self, commits: Sequence[Commit]) -> None:
         """Commit which rows others have deleted, so that no later comparison takes them for lost.
@@ -98,7 +100,7 @@ class Changes:
 def check_changes(table: ArchiveTable) -> list[Finding]:
     """Find what an archiver refuses, and removed rows that no repair has recorded."""
     try:
-        Changes(table).check()
+        Changes(table, records=False).check()
     except ArchiveError as error:
         text = str(error).removeprefix(f"{table.store}: ")
         return [Finding(OTHER, str(table.store), text)]

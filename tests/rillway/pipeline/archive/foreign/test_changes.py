@@ -109,6 +109,19 @@ def test_the_documentation_has_each_way() -> None:
     assert names == [*WAYS, *REFUSED, "row again with other content"]
 
 
+def test_a_verification_writes_nothing_and_finds_what_no_repair_has_recorded(
+    redis_link: Connection, table: ArchiveTable, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make(redis_link, table, is_typed=False)
+    WAYS["DELETE"].change(table.root)
+    version = delta(table.root).version()
+    assert main(["verify", "--to", str(table.root)]) == 1
+    printed = capsys.readouterr().out
+    assert f"removed or changed rows: {version} (DELETE)" in printed
+    assert "1 file of another program" in printed or "2 files of another program" in printed
+    assert delta(table.root).version() == version
+
+
 def test_only_commits_of_other_programs_are_read(
     redis_link: Connection, table: ArchiveTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
