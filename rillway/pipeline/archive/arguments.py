@@ -417,13 +417,13 @@ def repair_parser() -> Parser:
     source.add_argument(
         "--url",
         type=server_url,
-        help="fill in what was lost with files from the memory of this server",
+        help="remove such files, and fill in their rows from the memory of this server",
     )
     source.add_argument(
         "--from",
         dest="origin",
         metavar="PATH",
-        help="the same from an RDB file or from a copy of the archive",
+        help="the same from an RDB file, or from a copy of the archive",
     )
     return parser
 

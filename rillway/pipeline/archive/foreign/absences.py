@@ -112,7 +112,8 @@ def lost_with(
                     number = _lacking(table, file) if is_exact else None
                     if number == 0:
                         continue
-                    absence = Absence(epoch.number, first, min(last, MAX_ID), number, is_lost)
+                    of_file = file.rows if number is None else None
+                    absence = Absence(epoch.number, first, last, number, is_lost, of_file)
                     record = _with(record, absence)
             found[name] = record
     return found

@@ -1,14 +1,14 @@
 """Fills lost spans of an archive with the entries of memory, of a replica or of a copy.
 
-A span is filled in the epoch that lost it, and only as a whole: the number of entries and the first
-and last millisecond must be those that the log had of the lost file, and the source must agree with
-the archive about an entry beside the span, or about an anchor within it. Copies of a stream that
-share an entry share all entries before it.
+What a file had is filled in the epoch that lost it, and only as a whole: the number of entries, of
+all streams together, and the first and last millisecond must be those that the log had of the file.
+Of each stream the source must agree with the archive about an entry beside the span, or about an
+anchor within it. Copies of a stream that share an entry share all entries before it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -17,7 +17,7 @@ import pyarrow as pa
 from rillway.pipeline.archive.columns.backfill import RowEncoder
 from rillway.pipeline.archive.earlier.adding import Origin, ServerOrigin
 from rillway.pipeline.archive.erasure.journal import erased
-from rillway.pipeline.archive.files.parquet_files import ArchivedFile, file_batch, with_times
+from rillway.pipeline.archive.files.parquet_files import file_batch, with_times
 from rillway.pipeline.archive.files.periods import Undated
 from rillway.pipeline.archive.files.rows import raw_entries
 from rillway.pipeline.archive.foreign.absences import keys
@@ -55,68 +55,120 @@ def lost_in_memory(connection: Connection, records: Mapping[str, StreamRecord]) 
 def fill(table: ArchiveTable, origin: Origin) -> Iterator[tuple[bool, str]]:
     """Fill all lost spans that `origin` has. Raises ArchiveError.
 
-    Yields for each span whether it was filled, and a sentence.
+    Yields for each lost file whether it was filled, and a sentence.
     """
     there = set(origin.streams())
+    files: dict[tuple[object, ...], list[_Hole]] = {}
     for stream, record in sorted(table.records.items()):
-        for absence in record.absent:
-            if not absence.is_lost:
-                continue
-            hole = _Hole(table, origin, stream, absence)
-            reason = hole.fill() if stream in there else "the source does not have the stream"
-            span = f"{stream}: {format_id(absence.first)} to {format_id(absence.last)}"
-            if reason:
-                yield False, f"{span}, {_number(absence)}, is missing: {reason}"
-            else:
-                yield True, f"{span}: {count_of(hole.rows, 'entry')} filled in"
+        for one in record.absent:
+            if one.is_lost:
+                is_shared = one.of_file is not None
+                of_file = None if is_shared else (stream, one.epoch)
+                key = one.first, one.last, one.of_file, of_file
+                hole = _Hole(table, origin, stream, one, stream in there)
+                files.setdefault(key, []).append(hole)
+    for holes in files.values():
+        span = holes[0].absence
+        names = ", ".join(dict.fromkeys(hole.stream for hole in holes))
+        text = f"{names}: {format_id(span.first)} to {format_id(span.last)}"
+        try:
+            reason = _mismatch(holes) or _write(table, holes)
+        except DataLost as error:
+            reason = str(error)
+        if reason:
+            number = span.of_file if span.entries is None else span.entries
+            yield False, f"{text}, {count_of(number or 0, 'entry')}, is missing: {reason}"
+        else:
+            yield True, f"{text}: {count_of(sum(h.rows for h in holes), 'entry')} filled in"
 
 
-def _number(absence: Absence) -> str:
-    number = absence.entries
-    return "an unknown number of entries" if number is None else count_of(number, "entry")
+def _mismatch(holes: Sequence[_Hole]) -> str:
+    """Compare the source with what is known of a lost file; empty if it fits."""
+    for hole in holes:
+        hole.look()
+    found = [hole for hole in holes if hole.rows]
+    if not found:
+        has_none = not any(hole.is_there for hole in holes)
+        return "the source does not have the stream" if has_none else "the source has none of it"
+    span = holes[0].absence
+    rows, expected = sum(hole.rows for hole in found), span.entries
+    if expected is None:
+        expected = span.of_file
+    if rows != expected:
+        return f"the source has {count_of(rows, 'entry')} of it"
+    first, last = min(hole.first for hole in found), max(hole.last for hole in found)
+    if (ms_of(first), ms_of(last)) != (ms_of(span.first), ms_of(span.last)):
+        return f"the source has it from {format_id(first)} to {format_id(last)}"
+    for hole in found:
+        witnesses = [is_same for is_same in hole.witnesses() if is_same is not None]
+        if not all(witnesses):
+            return f"the source has another history of {hole.stream}: an archived entry differs"
+        if not witnesses:
+            return f"no entry beside it shows that the source has this history of {hole.stream}"
+    return ""
+
+
+def _write(table: ArchiveTable, holes: Sequence[_Hole]) -> str:
+    """Write and commit what was lost with a file. Raises ArchiveError."""
+    encoder = RowEncoder(table)
+    rows = (part for hole in holes for part in hole.encoded(encoder))
+    files = encoder.write(rows, Undated(otherwise=datetime.now(UTC).date()))
+    if sum(file.rows for file in files) != sum(hole.rows for hole in holes):
+        table.store.remove(*(file.path for file in files))
+        return "the source has changed meanwhile: run this again"
+    for _ in range(MAX_COMMIT_ATTEMPTS):
+        records = {**table.records, **encoder.records()}
+        changed: dict[str, StreamRecord] = {}
+        for hole in holes:
+            record = changed.get(hole.stream, records[hole.stream])
+            left = tuple(one for one in record.absent if one != hole.absence)
+            changed[hole.stream] = replace(record, absent=left)
+        if any(hole.absence not in records[hole.stream].absent for hole in holes):
+            break
+        try:
+            table.append(table.write_state(changed, files), files, {OPERATION: "fill"})
+            return ""
+        except CommitConflict:
+            table.refresh()
+            if table.names_any(files):  # the reply to a put was lost
+                return ""
+    table.store.remove(*(file.path for file in files))
+    raise ArchiveError(f"{table.store}: others have changed it meanwhile: run this again")
 
 
 @dataclass(slots=True)
 class _Hole:
-    """A lost span. `rows`: the number of entries that the source has of it."""
+    """A lost span of a stream. `is_there`: True if the source has the stream.
+
+    `rows`, `first`, `last`: the entries that the source has, and the archive lacks.
+    """
 
     table: ArchiveTable
     origin: Origin
     stream: str
     absence: Absence
+    is_there: bool
     rows: int = 0
+    first: int = MIN_ID
+    last: int = MIN_ID
 
-    def fill(self) -> str:
-        """Fill it, or return why that is not possible. Raises ArchiveError."""
-        try:
-            return self._mismatch() or self._write()
-        except DataLost as error:
-            return str(error)
-
-    def _mismatch(self) -> str:
-        """Compare the source with what is known of the span; empty if it fits."""
-        first = last = MIN_ID
+    def look(self) -> None:
+        """Find out what the source has. Raises DataLost."""
         self.rows = 0
         for batch in self._batches():
             ids = batch.column("id")
-            first = first or parse_id(ids[0].as_py())
-            last = parse_id(ids[-1].as_py())
+            if not self.rows:
+                self.first = parse_id(ids[0].as_py())
+            self.last = parse_id(ids[-1].as_py())
             self.rows += len(batch)
-        if not self.rows:
-            return "the source has no entry of it"
-        absence = self.absence
-        if absence.entries is not None and self.rows != absence.entries:
-            return f"the source has {count_of(self.rows, 'entry')} of it"
-        # Of one file with several streams only the bounds of all are known.
-        is_within = ms_of(first) == ms_of(absence.first) and ms_of(last) == ms_of(absence.last)
-        if absence.entries is not None and not is_within:
-            return f"the source has it from {format_id(first)} to {format_id(last)}"
-        witnesses = [is_same for is_same in self._witnesses() if is_same is not None]
-        if not all(witnesses):
-            return "the source has another history: an entry beside it, or an anchor, differs"
-        return "" if witnesses else "no entry beside it shows that the source has this history"
 
-    def _witnesses(self) -> Iterator[bool | None]:
+    def encoded(self, encoder: RowEncoder) -> Iterator[pa.RecordBatch]:
+        """Yield the entries as rows."""
+        unit = self.table.unit(self.stream)
+        for found in self._batches() if self.rows else ():
+            yield from encoder.encoded([with_times(file_batch(found, self.absence.epoch), unit)])
+
+    def witnesses(self) -> Iterator[bool | None]:
         """Yield whether source and archive agree on an entry; None for one that either lacks."""
         table, stream, absence = self.table, self.stream, self.absence
         record = table.records[stream]
@@ -151,6 +203,8 @@ class _Hole:
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the entries of the source that the archive lacks."""
+        if not self.is_there:
+            return
         absence = self.absence
         bounds = ms_of(absence.first), ms_of(absence.last)
         files = self.table.files(self.stream, *bounds)
@@ -166,35 +220,3 @@ class _Hole:
             part = batch.filter(pa.array([entry_id not in present for entry_id in ids]))
             if len(part):
                 yield part
-
-    def _write(self) -> str:
-        encoder = RowEncoder(self.table)
-        today = Undated(otherwise=datetime.now(UTC).date())
-        files = encoder.write(self._rows(encoder), today)
-        if sum(file.rows for file in files) != self.rows:
-            self.table.store.remove(*(file.path for file in files))
-            return "the source has changed meanwhile: run this again"
-        return self._commit(encoder, files)
-
-    def _rows(self, encoder: RowEncoder) -> Iterator[pa.RecordBatch]:
-        unit = self.table.unit(self.stream)
-        for found in self._batches():
-            yield from encoder.encoded([with_times(file_batch(found, self.absence.epoch), unit)])
-
-    def _commit(self, encoder: RowEncoder, files: list[ArchivedFile]) -> str:
-        table = self.table
-        for _ in range(MAX_COMMIT_ATTEMPTS):
-            record = encoder.records().get(self.stream) or table.record(self.stream)
-            if record is None or self.absence not in record.absent:
-                break
-            left = tuple(one for one in record.absent if one != self.absence)
-            changed = {self.stream: replace(record, absent=left)}
-            try:
-                table.append(table.write_state(changed, files), files, {OPERATION: "fill"})
-                return ""
-            except CommitConflict:
-                table.refresh()
-                if table.names_any(files):  # the reply to a put was lost
-                    return ""
-        table.store.remove(*(file.path for file in files))
-        raise ArchiveError(f"{table.store}: others have changed it meanwhile: run this again")

@@ -80,7 +80,8 @@ class Absence:
     """Archived entries that the rows are known to lack.
 
     `first`, `last`: IDs; `entries`: their number, None if it is unknown; `is_lost`: True if they
-    were not removed on purpose, so they may be filled in again.
+    were not removed on purpose, so they may be filled in again; `of_file`: if `entries` is unknown,
+    the number of rows that the lost file had, of all its streams.
     """
 
     epoch: int
@@ -88,6 +89,7 @@ class Absence:
     last: int
     entries: int | None
     is_lost: bool = False
+    of_file: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +185,7 @@ def _absence_as_json(absence: Absence) -> dict[str, Any]:
         "last": format_id(absence.last),
         "entries": absence.entries,
         "lost": absence.is_lost,
+        "of_file": absence.of_file,
     }
 
 
@@ -218,7 +221,7 @@ def from_row(row: Mapping[str, Any]) -> StreamRecord:
 
 def _absence(item: Mapping[str, Any]) -> Absence:
     first, last = parse_id(item["first"]), parse_id(item["last"])
-    return Absence(item["epoch"], first, last, item["entries"], item["lost"])
+    return Absence(item["epoch"], first, last, item["entries"], item["lost"], item["of_file"])
 
 
 def _state(row: Mapping[str, Any]) -> StreamState:

@@ -56,6 +56,7 @@ ABSENCE = [
     ("last", pa.string()),
     ("entries", pa.int64()),
     ("lost", pa.bool_()),
+    ("of_file", pa.int64()),
 ]
 LAYOUT = [
     ("number", pa.int32()),

@@ -84,13 +84,14 @@ def repair(
 
     `drops_files`: remove missing and damaged files from the table; `goes_back`: give up versions of
     the log after a damaged one; `reads_rows`: also find damage that footers do not show; `origin`:
-    fill lost spans from there.
+    remove such files, too, and fill in what was lost from there.
     """
     outcome = Repaired()
     try:
         if repair_log(store, outcome, goes_back=goes_back):
             table = ArchiveTable.open(store)
-            _repair_table(table, outcome, drops_files=drops_files, reads_rows=reads_rows)
+            drops = drops_files or origin is not None
+            _repair_table(table, outcome, drops_files=drops, reads_rows=reads_rows)
             for is_filled, text in () if origin is None else fill(table, origin):
                 (outcome.done if is_filled else outcome.left).append(text)
     except OSError as error:
@@ -292,7 +293,7 @@ def _repair_table(
             outcome.left += lost
             outcome.left.append(
                 f"{table.store}: restore these files from a backup, or --drop-files removes them "
-                "from the table: their rows are lost then"
+                "from the table: their rows are lost then, unless --url or --from fills them in"
             )
         outcome.left += left
         return

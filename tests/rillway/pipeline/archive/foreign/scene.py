@@ -35,9 +35,9 @@ def make(link: Connection, table: ArchiveTable, *, is_typed: bool) -> None:
         archive(link, table, trims=False)
 
 
-def entries(table: ArchiveTable) -> list[Any]:
+def entries(table: ArchiveTable, stream: str = STREAM) -> list[Any]:
     """The rows as entries, in the order in which they are read."""
-    return [entry for _, batch in table.rows(STREAM).batches() for entry in raw_entries(batch)]
+    return [entry for _, batch in table.rows(stream).batches() for entry in raw_entries(batch)]
 
 
 # -- what other programs do -----------------------------------------------------------------------

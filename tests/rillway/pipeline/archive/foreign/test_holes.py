@@ -63,7 +63,7 @@ def test_a_lost_file_is_filled_in(
     ("harm", "reason"),
     [
         ([("XDEL", STREAM, IDS[1])], "the source has 4 entries of it"),
-        ([("XTRIM", STREAM, "MINID", IDS[5])], "the source has no entry of it"),
+        ([("XTRIM", STREAM, "MINID", IDS[5])], "the source has none of it"),
         ([("DEL", STREAM)], "the source does not have the stream"),
     ],
     ids=["deleted", "trimmed", "gone"],
@@ -82,6 +82,43 @@ def test_what_cannot_be_filled_in_stays_known(
     assert main(["repair", "--to", str(table.root), "--url", redis_link.url]) == 1
     assert reason in capsys.readouterr().err
     assert missing(redis_link, table, capsys) == [FIRST_DAY]
+
+
+@TYPED
+@pytest.mark.parametrize("lacks_one", [False, True])
+def test_a_lost_file_of_several_streams_is_filled_in_if_all_of_it_is_there(
+    redis_link: Connection,
+    table: ArchiveTable,
+    capsys: pytest.CaptureFixture[str],
+    *,
+    is_typed: bool,
+    lacks_one: bool,
+) -> None:
+    make(redis_link, table, is_typed=is_typed)
+    to = ["--to", str(table.root), "--url", redis_link.url, "--keep", "0", "--no-trim"]
+    for entry_id in ("259200001-0", "259200009-0"):
+        for stream in (STREAM, "more", "other"):
+            redis_link.call("XADD", stream, entry_id, "n", "1", "m", stream)
+        assert main(["--pattern", "*", *to, "--id-unit", "ms"]) == 0
+    before = {name: entries(ArchiveTable.open(table.root), name) for name in (STREAM, "more")}
+    shared = ArchiveTable.open(table.root).files("other")[0]
+    assert shared.rows == 3
+    (table.root / shared.path).unlink()
+    if lacks_one:
+        redis_link.call("XDEL", "more", "259200001-0")
+    repair = ["repair", "--to", str(table.root), "--url", redis_link.url]
+    assert main(repair) == lacks_one
+    again = ArchiveTable.open(table.root)
+    if lacks_one:
+        assert "the source has 2 entries of it" in capsys.readouterr().err
+        assert {name: len(one.absent) for name, one in again.records.items()} == {
+            STREAM: 1,
+            "more": 1,
+            "other": 1,
+        }
+    else:
+        assert {name: entries(again, name) for name in before} == before
+        assert main(["verify", "--to", str(table.root), "--deep", "--url", redis_link.url]) == 0
 
 
 def test_another_history_is_not_filled_in(
