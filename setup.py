@@ -135,6 +135,7 @@ COMPILED = (
     "commands/scripting/interpreter.py",
     "commands/scripting/evaluation.py",
     "commands/sets/members.py",
+    "commands/sorted_sets/members.py",
     "commands/sorted_sets/ranges.py",
     "commands/sorted_sets/scores.py",
     "commands/streams/add.py",

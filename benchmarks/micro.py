@@ -144,6 +144,12 @@ def other_cases() -> Iterator[tuple[str, Case]]:
     kept += b"".join(request("SET", f"key:{i}", f"value:{i}") for i in range(100))
     yield "get/p64", each(lambda i: request("GET", f"key:{i % 100}"), kept)
     yield "incr/p64", each(lambda i: request("INCR", f"count:{i % 10}"))
+    keys = b"".join(request("SET", f"key:{i}", f"value:{i}") for i in range(100))
+    yield "exists/p64", each(lambda i: request("EXISTS", f"key:{i % 100}"), keys)
+    yield "ttl/p64", each(lambda i: request("TTL", f"key:{i % 100}"), kept)
+    yield "expire/p64", each(lambda i: request("EXPIRE", f"key:{i % 100}", 1000 + i), keys)
+    pair = (lambda i: request("SET", "pair", i), lambda _: request("DEL", "pair"))
+    yield "set+del/p64", each(lambda i: pair[i % 2](i))
     yield "hset/p64", each(lambda i: request("HSET", "h", f"field:{i % 100}", i))
     filled = b"".join(request("HSET", "h", f"field:{i}", i) for i in range(100))
     yield "hget/p64", each(lambda i: request("HGET", "h", f"field:{i % 100}"), filled)
@@ -159,6 +165,8 @@ def other_cases() -> Iterator[tuple[str, Case]]:
     yield "lindex/p64", each(lambda i: request("LINDEX", "l", i), items)
     yield "lrange/p64", each(lambda _: request("LRANGE", "l", 0, 99), items)
     yield "sadd/p64", each(lambda i: request("SADD", "m", f"member:{i}"), request("DEL", "m"))
+    members = request("DEL", "m") + request("SADD", "m", *(f"member:{i}" for i in numbers))
+    yield "spop/p64", each(lambda _: request("SPOP", "m"), members)
     yield (
         "zadd/p64",
         each(lambda i: request("ZADD", "z", i * 7 % 512, f"m:{i}"), request("DEL", "z")),
@@ -169,6 +177,9 @@ def other_cases() -> Iterator[tuple[str, Case]]:
         "zrangebyscore/p64",
         each(lambda i: request("ZRANGEBYSCORE", "z", i % 400, i % 400 + 9), ranked),
     )
+    limited = request("ZRANGEBYSCORE", "z", 100, "+inf", "LIMIT", 0, 10)
+    yield "zrangebyscore/limit/p64", each(lambda _: limited, ranked)
+    yield "zpopmin/p64", each(lambda _: request("ZPOPMIN", "z"), ranked)
     limiter = (
         "local n = redis.call('INCR', KEYS[1]) "
         "if n == 1 then redis.call('EXPIRE', KEYS[1], 60) end return n"

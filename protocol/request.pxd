@@ -1,14 +1,15 @@
 # The C types of protocol/request.py.
 
 
-cdef Py_ssize_t _QUICK_BYTES
+cdef Py_ssize_t _SHORT_BYTES
+cdef Py_ssize_t _SHORT_WORDS
 
 
 cdef class Request:
     cdef list _words
     cdef bytes _wire
     cdef public Py_ssize_t count
-    cdef public bint is_quick
+    cdef public bint takes_long
 
     cpdef list words(self)
     cdef list _cut(self)
@@ -22,7 +23,7 @@ cdef class Request:
     cpdef bytes part(self, Py_ssize_t index, Py_ssize_t end)
     cpdef bytes whole(self)
     cpdef object identity(self)
-    cpdef mark_quick(self, Py_ssize_t size_bytes)
+    cpdef bint is_short(self)
     cpdef Request keep(self)
     cpdef bytes wire(self)
 

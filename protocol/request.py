@@ -26,8 +26,11 @@ Words: TypeAlias = list[bytes]  # of a request, the name of its command first
 # Whether this server runs compiled: the whole hot core is, or none of it.
 IS_COMPILED = bool(cython.compiled)
 
-# What is about no more bytes than these takes a few microseconds in the commands that say so.
-_QUICK_BYTES: cython.Py_ssize_t = 4096
+# A request that has no more is short.
+SHORT_BYTES = 4096
+SHORT_WORDS = 32
+_SHORT_BYTES: cython.Py_ssize_t = SHORT_BYTES
+_SHORT_WORDS: cython.Py_ssize_t = SHORT_WORDS
 # The most digits of a number that the cutter reads: none of them overflows.
 _MAX_DIGITS: cython.Py_ssize_t = 18
 # A plain word takes at least this many bytes.
@@ -45,16 +48,17 @@ _WILDCARDS = b"*?[\\"
 class Request:
     """A request that owns its words, or the bytes that were kept of a view.
 
-    `count` is the number of words. `is_quick`: see `mark_quick`.
+    `count` is the number of words. `takes_long`: its handler has found more to do than a short
+    request of a quick command (`Command.is_quick`).
     """
 
-    __slots__ = ("_wire", "_words", "count", "is_quick")
+    __slots__ = ("_wire", "_words", "count", "takes_long")
 
     def __init__(self, words: list[bytes]) -> None:
         self._words: list[bytes] | None = words
         self._wire: bytes | None = None
         self.count = len(words)
-        self.is_quick = False
+        self.takes_long = False
 
     # -- as a list of words --------------------------------------------------------------------
 
@@ -130,12 +134,9 @@ class Request:
         """A key for tables of requests: alike for requests that arrived in the same way."""
         return tuple(self.words())
 
-    def mark_quick(self, size_bytes: cython.Py_ssize_t) -> None:
-        """Note that the request took its handler a few microseconds, if it was about few bytes.
-
-        Quick requests are counted together, up to 16 at a time (server/requests/dispatch.py).
-        """
-        self.is_quick = size_bytes <= _QUICK_BYTES
+    def is_short(self) -> bool:
+        """Return True if it has few words of few bytes."""
+        return self.count <= _SHORT_WORDS and self.words_bytes() <= _SHORT_BYTES
 
     # -- beyond its handler --------------------------------------------------------------------
 
@@ -152,7 +153,7 @@ def of_words(words: Words) -> Request:
     """`Request(words)`, as a C function."""
     request: Request = Request.__new__(Request)
     request._words, request._wire, request.count = words, None, len(words)
-    request.is_quick = False
+    request.takes_long = False
     return request
 
 
@@ -160,7 +161,7 @@ def unparsed(wire: bytes, count: cython.Py_ssize_t) -> Request:
     """A request of `count` words that is kept as its bytes, in RESP."""
     request: Request = Request.__new__(Request)
     request._words, request._wire, request.count = None, wire, count
-    request.is_quick = False
+    request.takes_long = False
     return request
 
 
@@ -267,7 +268,7 @@ class Cutter(Request):
             return False
         self.count = count
         self._words = None
-        self.is_quick = False
+        self.takes_long = False
         self._start = self.position
         self.position = place + 2
         return True
@@ -328,6 +329,9 @@ class Cutter(Request):
             if data[start + place] != other[place]:
                 return False
         return True
+
+    def is_short(self) -> bool:
+        return self.count <= _SHORT_WORDS and self.position - self._start <= _SHORT_BYTES
 
     def is_byte(self, index: cython.Py_ssize_t, byte: cython.int) -> bool:
         data: cython.p_const_uchar = self.data
@@ -460,7 +464,7 @@ if not cython.compiled:
                 if words is None:
                     return False
                 self.load(self.data, self.position + len(replies.command(words)))
-            self._words, self.count, self.is_quick = words, len(words), False
+            self._words, self.count, self.takes_long = words, len(words), False
             return True
 
         def keep(self) -> Request:

@@ -31,13 +31,14 @@ from commands.pubsub.registry import PubSub, update_gate
 from commands.transactions.transaction import discard_transaction
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.replies import EMPTY_ARRAY, OK, PONG
 from protocol.request import Request
 
 _PONG = replies.bulk(b"pong")
 _ALWAYS = NOSCRIPT | LOADING | STALE | FAST | NO_AUTH | ALLOW_BUSY
 
 
-@command("PING", arity=-1, flags=FAST)
+@command("PING", arity=-1, flags=FAST, is_quick=True)
 def ping(client: Client, request: Request) -> bytes:
     """PONG or the message; to a RESP2 client with subscriptions, an array. Source: Redis 7.2.
 
@@ -45,11 +46,10 @@ def ping(client: Client, request: Request) -> bytes:
     """
     if request.count > 2:
         raise errors.wrong_arity(b"ping")
-    request.mark_quick(0 if request.count == 1 else len(request[1]))
     if client.gates & GATE_SUBSCRIBED:
         message = request[1] if request.count == 2 else b""
         return replies.array([_PONG, replies.bulk(message)])
-    return replies.PONG if request.count == 1 else replies.bulk(request[1])
+    return PONG if request.count == 1 else replies.bulk(request[1])
 
 
 @command("ECHO", arity=2, flags=LOADING | STALE | FAST)
@@ -76,7 +76,7 @@ def select(client: Client, argv: Request) -> bytes:
     if not 0 <= index < len(client.instance.databases):
         raise ReplyError(errors.DB_INDEX_OUT_OF_RANGE)
     client.db = client.instance.databases[index]
-    return replies.OK
+    return OK
 
 
 @command("RESET", arity=1, flags=_ALWAYS | UNQUEUED)
@@ -107,7 +107,7 @@ def reset(client: Client, argv: Request) -> bytes:
 def quit_(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2."""
     client.enter(ClientEvent.FINISH)
-    return replies.OK
+    return OK
 
 
 _FLAGS = NOSCRIPT | LOADING | STALE | FAST | NO_AUTH | ALLOW_BUSY
@@ -129,7 +129,7 @@ def auth(client: Client, argv: Request) -> bytes:
         if not access.default.needs_password:
             raise ReplyError(errors.AUTH_WITHOUT_PASSWORD)
         access.log_in(client, DEFAULT_USER, argv[1], argv[0])
-    return replies.OK
+    return OK
 
 
 @command("HELLO", arity=-1, flags=_FLAGS)
@@ -173,7 +173,7 @@ def _facts(client: Client) -> bytes:
         b"id": replies.integer(client.id),
         b"mode": replies.bulk(b"cluster" if client.instance.is_cluster else b"standalone"),
         b"role": replies.bulk(b"replica" if client.instance.replication.is_replica else b"master"),
-        b"modules": replies.EMPTY_ARRAY,
+        b"modules": EMPTY_ARRAY,
     }
     items = [word for name, value in facts.items() for word in (replies.bulk(name), value)]
     return replies.mapping(items, client.resp)

@@ -70,6 +70,7 @@ cdef class Client:
     cpdef Value lookup_typed(self, bytes key, object kind)
     cpdef Value lookup_typed_for_write(self, bytes key, object kind)
     cpdef store(self, bytes key, Value value)
+    cpdef expire_at(self, Database db, bytes key, long when_ms)
     cpdef remove(self, bytes key)
     cpdef modified(self, bytes key, long changes=*)
     cpdef changed(self, long changes=*)

@@ -218,7 +218,7 @@ class Client:
         stats = self.instance.stats
         if value is None:
             stats.keyspace_misses += 1
-            if self.instance.config.notify_keyspace_events:
+            if self.instance.is_observed:
                 self.instance.notify_miss(self.db, key)
         else:
             stats.keyspace_hits += 1
@@ -311,7 +311,7 @@ class Client:
         """
         self.instance.store(self.db, key, value)
 
-    def expire_at(self, db: Database, key: bytes, when_ms: int) -> None:
+    def expire_at(self, db: Database, key: bytes, when_ms: cython.long) -> None:
         """Let an existing key expire at a Unix time in ms.
 
         A writable replica remembers the keys that its own clients have given a time to live: it
@@ -352,7 +352,7 @@ class Client:
 
     def notify_fields(self, event: bytes, key: bytes, fields: Sequence[bytes]) -> None:
         """`notify` for a hash command; `fields` are the fields that the event is about."""
-        if self.instance.config.notify_keyspace_events:
+        if self.instance.is_observed:
             self.instance.notify_fields(event, key, fields, self.db.index)
 
     def signal_key_as_ready(self, key: bytes) -> None:

@@ -53,6 +53,7 @@ cdef class Instance:
     cdef public long monotonic_ms
     cdef public long gates
     cdef public long dirty
+    cdef public object replication
     cdef public ReadyKeys ready_keys
     cdef public list key_observers
     cdef public list at_cycle_end

@@ -391,7 +391,7 @@ class Instance:
 
     def store(self, db: Database, key: bytes, value: Value) -> None:
         """Set the value of `key` in `db`; see `Client.store` for the details."""
-        notifies = self.config.notify_keyspace_events
+        notifies = self.is_observed and self.config.notify_keyspace_events
         old = db.get(key) if notifies else None
         value.access_ms = self.now_ms
         db.set(key, value)

@@ -12,6 +12,7 @@ cdef class Command:
     cdef public long flags
     cdef public tuple keys
     cdef public bint defers_ready_keys
+    cdef public bint is_quick
     cdef public bint has_one_key
     cdef public Command parent
     cdef public dict subcommands

@@ -185,8 +185,8 @@ class Command:
     """One declared command, sub-command or container of sub-commands."""
 
     __slots__ = (
-        *("arity", "defers_ready_keys", "flags", "fullname", "handler", "keys"),
-        *("has_one_key", "least_words", "most_words", "name", "parent", "subcommands"),
+        *("arity", "defers_ready_keys", "flags", "fullname", "handler", "has_one_key"),
+        *("is_quick", "keys", "least_words", "most_words", "name", "parent", "subcommands"),
     )
 
     def __init__(
@@ -199,6 +199,7 @@ class Command:
         flags: int,
         keys: tuple[KeySpec, ...],
         defers_ready_keys: bool = False,
+        is_quick: bool = False,
     ) -> None:
         self.name = name  # upper case, without the container: b"XADD", b"CREATE"
         self.fullname = fullname  # lower case, with it: b"xadd", b"xgroup|create"
@@ -207,6 +208,7 @@ class Command:
         self.flags = flags
         self.keys = keys
         self.defers_ready_keys = defers_ready_keys
+        self.is_quick = is_quick
         self.parent: Command | None = None
         self.subcommands: dict[bytes, Command] = {}  # by lower-case name
         # How many words a request has, names included.
@@ -274,13 +276,19 @@ def command(
     flags: int = 0,
     keys: tuple[KeySpec, ...] = NO_KEYS,
     defers_ready_keys: bool = False,
+    is_quick: bool | None = None,
 ) -> Callable[[Handler], Handler]:
     """Declare the decorated function as the handler of `name`.
 
     `arity` counts the name's words and is negative for a minimum.
     `defers_ready_keys`: blocked clients need not be served before this command runs, because it
     removes none of the data that they wait for: several appends of one cycle make one reply.
+    `is_quick`: a short request with a short reply takes a few microseconds. Up to 16 such requests
+    share one reading of the clock (server/requests/command_clock.py). By default that is what Redis
+    calls fast, if it is about keys.
     """
+    if is_quick is None:
+        is_quick = bool(keys and flags & FAST and flags & (READONLY | WRITE))
 
     def declare(handler: Handler) -> Handler:
         upper = name.upper().encode()
@@ -292,6 +300,7 @@ def command(
             flags=flags,
             keys=keys,
             defers_ready_keys=defers_ready_keys,
+            is_quick=is_quick,
         )
         _register(name, declared)
         return handler

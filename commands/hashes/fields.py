@@ -25,6 +25,7 @@ from commands.core.registry import DENYOOM, FAST, READONLY, WRITE, command, one_
 from commands.strings import long_double
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.replies import EMPTY_ARRAY, NIL, OK, ONE, ZERO
 from protocol.request import Request
 from storage.keyspace.database import Database
 from storage.redis_format.listpack_elements import plain_integer
@@ -136,8 +137,7 @@ def hget(client: Client, argv: Request) -> bytes:
         value = remove_named(client, argv.word(1), value, argv[2:])
     reply: bytes | None = None if value is None else value.value_bulk(argv.word(2))
     if reply is None:
-        reply = replies.NIL[client.resp]
-    argv.mark_quick(len(reply))
+        reply = NIL[client.resp]
     return reply
 
 
@@ -150,7 +150,7 @@ def hmget(client: Client, argv: Request) -> bytes | LongReply:
 
 def values_reply(client: Client, value: HashValue | None, names: list[bytes]) -> bytes | LongReply:
     """The values of fields, null for those that are not there; after a megabyte, in pieces."""
-    nil = replies.NIL[client.resp]
+    nil = NIL[client.resp]
     if value is None:
         return replies.array([nil] * len(names))
     parts = [replies.array_header(len(names))]
@@ -176,13 +176,14 @@ def _values(value: HashValue, names: list[bytes], nil: bytes) -> Iterator[bytes]
         yield nil if bulk is None else bulk
 
 
-@command("HGETALL", arity=2, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
+@command("HGETALL", arity=2, flags=READONLY, keys=one_key(b"RO", b"ACCESS"), is_quick=True)
 def hgetall(client: Client, argv: Request) -> bytes | LongReply:
     """Map of bulk strings. Source: Redis 7.0."""
     value: HashValue | None = client.lookup_typed(argv.word(1), HashValue)
     if value is None:
         return replies.map_header(0, client.resp)
     if value.expires is not None:
+        argv.takes_long = True  # all of its fields may have expired
         records = value.records(time_for(client))
         header = replies.map_header(len(records), client.resp)
         if len(records) > MANY_FIELDS:
@@ -192,9 +193,7 @@ def hgetall(client: Client, argv: Request) -> bytes | LongReply:
     if len(value) > MANY_FIELDS or value.memory_bytes() > LONG_BYTES:
         twin = value.copy()
         return LongReply(in_pieces(chain((header,), twin.bulk_pieces(KEYS + VALUES))), twin.release)
-    reply = value.bulks(header, KEYS + VALUES)
-    argv.mark_quick(len(reply))
-    return reply
+    return value.bulks(header, KEYS + VALUES)
 
 
 def _pairs(records: list[bytes]) -> bytes:
@@ -217,7 +216,7 @@ def _part(client: Client, key: bytes, parts: int) -> bytes | LongReply:
     """All fields (KEYS) or VALUES."""
     value = client.lookup_typed(key, HashValue)
     if value is None:
-        return replies.EMPTY_ARRAY
+        return EMPTY_ARRAY
     if value.expires is not None:
         records = value.records(time_for(client))
         return _bulks(list(map(field_of, records) if parts == KEYS else map(value_of, records)))
@@ -238,15 +237,15 @@ def _bulks(texts: list[bytes]) -> bytes | LongReply:
 @command("HLEN", arity=2, flags=READONLY | FAST, keys=one_key(b"RO"))
 def hlen(client: Client, argv: Request) -> bytes:
     """Integer; fields that have expired and are not yet removed count. Source: Redis 7.4."""
-    value = client.lookup_typed(argv[1], HashValue)
-    return replies.ZERO if value is None else replies.integer(len(value))
+    value: HashValue | None = client.lookup_typed(argv.word(1), HashValue)
+    return ZERO if value is None else replies.integer(len(value))
 
 
 @command("HEXISTS", arity=3, flags=READONLY | FAST, keys=one_key(b"RO"))
 def hexists(client: Client, argv: Request) -> bytes:
     """Integer: 1 if it is there. Source: Redis 7.0."""
     value = read_fields(client, argv[1], argv[2:])
-    return replies.ONE if value is not None and argv[2] in value else replies.ZERO
+    return ONE if value is not None and argv[2] in value else ZERO
 
 
 @command("HSTRLEN", arity=3, flags=READONLY | FAST, keys=one_key(b"RO"))
@@ -267,7 +266,7 @@ def hset(client: Client, argv: Request) -> bytes:
 def hmset(client: Client, argv: Request) -> bytes:
     """OK. Source: Redis 7.0."""
     _set(client, argv, b"hmset")
-    return replies.OK
+    return OK
 
 
 @cython.cfunc
@@ -288,7 +287,6 @@ def _set(client: Client, argv: Request, name: bytes) -> cython.Py_ssize_t:
     if argv.count == 4:
         text = argv.word(3)
         created = value.assign(argv.word(2), text, instance.encoding_limits)
-        argv.mark_quick(len(text))
     else:
         created = value.update(argv[2:], instance.encoding_limits)
     if had_times:
@@ -305,14 +303,14 @@ def hsetnx(client: Client, argv: Request) -> bytes:
     _, key, field, _ = argv
     value = write_fields(client, key, [field])
     if value is not None and field in value:
-        return replies.ZERO
+        return ZERO
     if value is None:
         value = HashValue()
         client.store(key, value)
     value.update(argv[2:], client.instance.encoding_limits)
     client.modified(key)
     client.notify_fields(b"hset", key, [field])
-    return replies.ONE
+    return ONE
 
 
 @command("HDEL", arity=-3, flags=WRITE | FAST, keys=one_key(b"RW", b"DELETE"))
@@ -320,9 +318,7 @@ def hdel(client: Client, argv: Request) -> bytes:
     """Integer: how many fields were there. Source: Redis 7.0."""
     key, names = argv[1], argv[2:]
     value = write_fields(client, key, names)
-    return (
-        replies.ZERO if value is None else replies.integer(remove_fields(client, key, value, names))
-    )
+    return ZERO if value is None else replies.integer(remove_fields(client, key, value, names))
 
 
 _LEAST: cython.long = INT64_MIN
@@ -353,7 +349,6 @@ def hincrby(client: Client, argv: Request) -> bytes:
     _set_number(client, key, value, field, text[1 : len(reply) - 2])
     if client.instance.is_observed:
         client.notify_fields(b"hincrby", key, [field])
-    argv.mark_quick(len(field))
     return reply
 
 

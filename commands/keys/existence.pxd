@@ -1,14 +1,18 @@
 # The C types of commands/keys/existence.py.
 
 from commands.core.client cimport Client
+from commands.core.instance cimport Instance
 from protocol cimport replies
 from protocol.request cimport Request
 from storage.keyspace.database cimport Database
 from storage.types.value cimport Value
 
 
+cdef long _EVENTS
+
 cpdef Value find(Client client, Database db, bytes key)
 cpdef Value peek(Client client, bytes key, bint tell_of_miss=*)
+cpdef bint delete(Client client, bytes key) except -1
 
 
 cdef bytes _expire(Client client, Request argv, bytes command, long unit_ms, long base_ms)

@@ -16,9 +16,11 @@ import cython
 from commands.core import notifications
 from commands.core.arguments import INT64_MAX, INT64_MIN, parse_int
 from commands.core.client import Client
+from commands.core.instance import Instance
 from commands.core.registry import FAST, READONLY, WRITE, command, keys_to_end, one_key
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.replies import ONE, ZERO
 from protocol.request import Request
 from storage.keyspace.database import Database
 from storage.types.value import Value, type_name
@@ -40,13 +42,13 @@ def peek(client: Client, key: bytes, tell_of_miss: bool = True) -> Value | None:
 
     With `tell_of_miss` a missing key causes the event `keymiss`, as any read does.
     """
-    instance = client.instance
+    instance: Instance = client.instance
     value = find(client, client.db, key)
     if value is not None:
         instance.stats.keyspace_hits += 1
         return value
     instance.stats.keyspace_misses += 1
-    if tell_of_miss:
+    if tell_of_miss and instance.is_observed:
         instance.notify_miss(client.db, key)
     return None
 
@@ -62,16 +64,25 @@ def parse_database(client: Client, word: bytes) -> Database:
     return databases[index]
 
 
-@command("DEL", arity=-2, flags=WRITE, keys=keys_to_end(b"RM", b"DELETE"))
+@command("DEL", arity=-2, flags=WRITE, keys=keys_to_end(b"RM", b"DELETE"), is_quick=True)
 def del_(client: Client, argv: Request) -> bytes:
     """Integer: how many keys were there. Source: Redis 7.2."""
-    return replies.integer(sum([delete(client, key) for key in argv[1:]]))
+    return _delete_all(client, argv)
 
 
 @command("UNLINK", arity=-2, flags=WRITE | FAST, keys=keys_to_end(b"RM", b"DELETE"))
 def unlink(client: Client, argv: Request) -> bytes:
     """Integer: how many keys were there. Source: Redis 7.2."""
-    return replies.integer(sum([delete(client, key) for key in argv[1:]]))
+    return _delete_all(client, argv)
+
+
+@cython.cfunc
+def _delete_all(client: Client, argv: Request) -> bytes:
+    deleted: cython.Py_ssize_t = 0
+    index: cython.Py_ssize_t
+    for index in range(1, argv.count):
+        deleted += delete(client, argv.word(index))
+    return replies.integer(deleted)
 
 
 def delete(client: Client, key: bytes) -> bool:
@@ -81,16 +92,21 @@ def delete(client: Client, key: bytes) -> bool:
     """
     if find(client, client.db, key) is None:
         return False
-    client.instance.remove(client.db, key)
+    instance: Instance = client.instance
+    instance.remove(client.db, key)
     client.modified(key)
-    client.notify(notifications.GENERIC, b"del", key)
+    client.notify(_EVENTS, b"del", key)
     return True
 
 
 @command("EXISTS", arity=-2, flags=READONLY | FAST, keys=keys_to_end(b"RO"))
 def exists(client: Client, argv: Request) -> bytes:
     """Integer; a key that is named twice counts twice. Source: Redis 7.2."""
-    return replies.integer(sum([peek(client, key) is not None for key in argv[1:]]))
+    found: cython.Py_ssize_t = 0
+    index: cython.Py_ssize_t
+    for index in range(1, argv.count):
+        found += peek(client, argv.word(index)) is not None
+    return replies.integer(found)
 
 
 @command("TOUCH", arity=-2, flags=READONLY | FAST, keys=keys_to_end(b"RO"))
@@ -112,9 +128,10 @@ def type_(client: Client, argv: Request) -> bytes:
 
     Source: Redis 7.2.
     """
-    return replies.simple(type_name(peek(client, argv[1])))
+    return replies.simple(type_name(peek(client, argv.word(1))))
 
 
+_EVENTS: cython.long = notifications.GENERIC
 _NO_KEY = replies.integer(-2)
 _NO_DEADLINE = replies.integer(-1)
 
@@ -157,25 +174,25 @@ def _expire(
         raise errors.invalid_expire_time(command)
     when_ms += base_ms
     if client.lookup_for_write(key) is None:
-        return replies.ZERO
+        return ZERO
     if conditions and not _allows(conditions, client.db.expires.get(key), when_ms):
-        return replies.ZERO
+        return ZERO
     # A replayed request may be followed by one that extends the deadline.
     if when_ms <= client.instance.now_ms and not client.replays:
         delete(client, key)
         client.propagate(b"DEL", key)
-        return replies.ONE
+        return ONE
     set_deadline(client, key, when_ms)
-    argv.mark_quick(0)
-    return replies.ONE
+    return ONE
 
 
 def set_deadline(client: Client, key: bytes, when_ms: int) -> None:
     """Set the deadline of an existing key (Unix ms), notify, and propagate it."""
     client.expire_at(client.db, key, when_ms)
     client.modified(key)
-    client.notify(notifications.GENERIC, b"expire", key)
-    client.propagate(b"PEXPIREAT", key, b"%d" % when_ms)
+    client.notify(_EVENTS, b"expire", key)
+    if client.instance.propagation.sinks:
+        client.propagate(b"PEXPIREAT", key, b"%d" % when_ms)
 
 
 def _parse_conditions(words: list[bytes]) -> set[bytes]:
@@ -231,7 +248,6 @@ def pexpiretime(client: Client, argv: Request) -> bytes:
 def _deadline(
     client: Client, request: Request, unit_ms: cython.long, base_ms: cython.long
 ) -> bytes:
-    request.mark_quick(0)
     key = request.word(1)
     if peek(client, key) is None:
         return _NO_KEY
@@ -245,8 +261,8 @@ def _deadline(
 def persist(client: Client, argv: Request) -> bytes:
     """Integer: 1 if there was one. Source: Redis 7.2."""
     if client.lookup_for_write(argv[1]) is None:
-        return replies.ZERO
-    return replies.ONE if persist_key(client, argv[1]) else replies.ZERO
+        return ZERO
+    return ONE if persist_key(client, argv[1]) else ZERO
 
 
 def persist_key(client: Client, key: bytes) -> bool:
@@ -254,5 +270,5 @@ def persist_key(client: Client, key: bytes) -> bool:
     if not client.db.persist(key):
         return False
     client.modified(key)
-    client.notify(notifications.GENERIC, b"persist", key)
+    client.notify(_EVENTS, b"persist", key)
     return True

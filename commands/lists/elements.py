@@ -30,6 +30,7 @@ from commands.lists.blocking_pops import MultiPop, first_of, parse_multi_pop
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
+from protocol.replies import EMPTY_ARRAY, NIL, NIL_ARRAY, OK, ZERO
 from protocol.request import Request
 from storage.types.lists import ListNode, ListValue
 
@@ -117,21 +118,19 @@ MANY_ITEMS = 5000
 def llen(client: Client, argv: Request) -> bytes:
     """Integer, 0 without the key. Source: Redis 7.2."""
     value: ListValue | None = client.lookup_typed(argv.word(1), ListValue)
-    argv.mark_quick(0)
     return replies.integer(0 if value is None else value._length)
 
 
-@command("LINDEX", arity=3, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
+@command("LINDEX", arity=3, flags=READONLY, keys=one_key(b"RO", b"ACCESS"), is_quick=True)
 def lindex(client: Client, argv: Request) -> bytes:
     """Bulk string; null without the key or the element. Source: Redis 7.2."""
     value: ListValue | None = client.lookup_typed(argv.word(1), ListValue)
     if value is None:
-        return replies.NIL[client.resp]
+        return NIL[client.resp]
     index = from_start(value, parse_int(argv.word(2)))
     if index is None:
-        return replies.NIL[client.resp]
+        return NIL[client.resp]
     item = value.at(index)
-    argv.mark_quick(len(item))
     return replies.bulk(item)
 
 
@@ -143,19 +142,17 @@ def from_start(value: ListValue, index: int) -> int | None:
     return index if 0 <= index < length else None
 
 
-@command("LRANGE", arity=4, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
+@command("LRANGE", arity=4, flags=READONLY, keys=one_key(b"RO", b"ACCESS"), is_quick=True)
 def lrange(client: Client, argv: Request) -> bytes | LongReply:
     """Array of bulk strings; both ends are included. Source: Redis 7.2."""
     start, stop = parse_int(argv.word(2)), parse_int(argv.word(3))
     value: ListValue | None = client.lookup_typed(argv.word(1), ListValue)
     if value is None:
-        return replies.EMPTY_ARRAY
+        return EMPTY_ARRAY
     start, end = clip(value, start, stop)
     header = replies.array_header(end - start)
     if end - start <= MANY_ITEMS and not _is_long(value, start, end):
-        reply = value.bulks(header, start, end)
-        argv.mark_quick(len(reply))
-        return reply
+        return value.bulks(header, start, end)
     # Copies of the nodes stay as they are, even if the list changes before the last piece is sent.
     spans = [(node.copy(), low, high) for node, low, high in value.spans(start, end)]
     return LongReply(in_pieces(chain((header,), starmap(_bulks_of, spans))))
@@ -202,7 +199,7 @@ def lpos(client: Client, argv: Request) -> bytes:
     found = [] if value is None else _find(value, argv[2], search)
     if search.count is not None:
         return replies.array([replies.integer(index) for index in found])
-    return replies.integer(found[0]) if found else replies.NIL[client.resp]
+    return replies.integer(found[0]) if found else NIL[client.resp]
 
 
 def _parse_search(arguments: Arguments) -> _Search:
@@ -255,8 +252,8 @@ def lset(client: Client, argv: Request) -> bytes:
         raise ReplyError(errors.INDEX_OUT_OF_RANGE)
     value.set(index, item, client.instance.config)
     client.modified(key)
-    client.notify(notifications.LIST, b"lset", key)
-    return replies.OK
+    client.notify(_EVENTS, b"lset", key)
+    return OK
 
 
 @command("LINSERT", arity=5, flags=WRITE | DENYOOM, keys=one_key(b"RW", b"INSERT"))
@@ -267,14 +264,14 @@ def linsert(client: Client, argv: Request) -> bytes:
         raise ReplyError(errors.SYNTAX)
     value = client.lookup_typed_for_write(key, ListValue)
     if value is None:
-        return replies.ZERO
+        return ZERO
     index = next(value.find(pivot), None)
     if index is None:
         return replies.integer(-1)
     value.insert(index, item, client.instance.config, after=word.upper() == b"AFTER")
     client.signal_key_as_ready(key)
     client.modified(key)
-    client.notify(notifications.LIST, b"linsert", key)
+    client.notify(_EVENTS, b"linsert", key)
     return replies.integer(len(value))
 
 
@@ -285,10 +282,10 @@ def lrem(client: Client, argv: Request) -> bytes:
     count = parse_int(text)
     value = client.lookup_typed_for_write(key, ListValue)
     if value is None:
-        return replies.ZERO
+        return ZERO
     removed = value.remove(item, count)
     if removed:
-        client.notify(notifications.LIST, b"lrem", key)
+        client.notify(_EVENTS, b"lrem", key)
         after_removal(client, key, value, removed)
     return replies.integer(removed)
 
@@ -299,13 +296,13 @@ def ltrim(client: Client, argv: Request) -> bytes:
     key, start, stop = argv[1], parse_int(argv[2]), parse_int(argv[3])
     value = client.lookup_typed_for_write(key, ListValue)
     if value is None:
-        return replies.OK
+        return OK
     removed = len(value)
     client.instance.background_work.discard(value.trim(*clip(value, start, stop)))
     removed -= len(value)
-    client.notify(notifications.LIST, b"ltrim", key)
+    client.notify(_EVENTS, b"ltrim", key)
     after_removal(client, key, value, removed)
-    return replies.OK
+    return OK
 
 
 @command("LPUSH", arity=-3, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"INSERT"))
@@ -336,8 +333,7 @@ def _push(client: Client, argv: Request, side: bytes, *, only_if_there: bool = F
     key = argv.word(1)
     value: ListValue | None = client.lookup_typed_for_write(key, ListValue)
     if value is None and only_if_there:
-        return replies.ZERO
-    argv.mark_quick(argv.words_bytes())
+        return ZERO
     items = [argv.word(2)] if argv.count == 3 else argv[2:]
     return replies.integer(push(client, key, value, side, items)._length)
 
@@ -362,16 +358,15 @@ def _pop(client: Client, argv: Request, name: bytes, side: bytes) -> bytes:
     if argv.count == 2:
         value = client.lookup_typed_for_write(key, ListValue)
         if value is None:
-            return replies.NIL[client.resp]
+            return NIL[client.resp]
         item: bytes = pop(client, key, value, side, 1)[0]
-        argv.mark_quick(len(item))
         return replies.bulk(item)
     count = parse_int(argv[2], errors.NOT_POSITIVE, minimum=0)
     value = client.lookup_typed_for_write(key, ListValue)
     if value is None:
-        return replies.NIL_ARRAY[client.resp]
+        return NIL_ARRAY[client.resp]
     if not count:
-        return replies.EMPTY_ARRAY
+        return EMPTY_ARRAY
     return replies.bulk_array(pop(client, key, value, side, count))
 
 
@@ -381,7 +376,7 @@ def _pop(client: Client, argv: Request, name: bytes, side: bytes) -> bytes:
 def lmpop(client: Client, argv: Request) -> bytes:
     """Array of the key and its elements; null if no key exists. Source: Redis 7.2."""
     request = parse_multi_pop(Arguments(argv, 1), SIDES)
-    return pop_several(request, client) or replies.NIL_ARRAY[client.resp]
+    return pop_several(request, client) or NIL_ARRAY[client.resp]
 
 
 def pop_several(request: MultiPop, client: Client) -> bytes | None:
@@ -419,14 +414,14 @@ class Move:
         self.keeps_order = False  # BULK: they arrive in the order of the source
 
 
-@command("LMOVE", arity=5, flags=WRITE | DENYOOM, keys=MOVED_KEYS)
+@command("LMOVE", arity=5, flags=WRITE | DENYOOM, keys=MOVED_KEYS, is_quick=True)
 def lmove(client: Client, argv: Request) -> bytes:
     """Bulk string: the element; null without the source. Source: Redis 7.2."""
     request = parse_move(argv)
     return _move_one(client, argv, request)
 
 
-@command("RPOPLPUSH", arity=3, flags=WRITE | DENYOOM, keys=MOVED_KEYS)
+@command("RPOPLPUSH", arity=3, flags=WRITE | DENYOOM, keys=MOVED_KEYS, is_quick=True)
 def rpoplpush(client: Client, argv: Request) -> bytes:
     """Bulk string: the element; null without the source. Source: Redis 7.2."""
     return _move_one(client, argv, Move(argv[1], argv[2], RIGHT, LEFT))
@@ -436,9 +431,8 @@ def rpoplpush(client: Client, argv: Request) -> bytes:
 def _move_one(client: Client, argv: Request, request: Move) -> bytes:
     items = move(client, request)
     if items is None:
-        return replies.NIL[client.resp]
+        return NIL[client.resp]
     item: bytes = items[0]
-    argv.mark_quick(len(item))
     return replies.bulk(item)
 
 
@@ -451,7 +445,7 @@ def lmovem(client: Client, argv: Request) -> bytes:
     if items is not None:
         propagate_moves(client, request, items)
         return replies.bulk_array(items)
-    return replies.NIL_ARRAY[client.resp] if request.is_exact else replies.EMPTY_ARRAY
+    return NIL_ARRAY[client.resp] if request.is_exact else EMPTY_ARRAY
 
 
 def parse_move(argv: Request) -> Move:

@@ -34,7 +34,9 @@ from protocol.records import frozen_record
 from protocol.request import Request
 
 _FLAGS = PUBSUB | NOSCRIPT | LOADING | STALE
-# A delivery takes as long as this many bytes of a request that is quick (`Request.mark_quick`).
+_PUBLISHES = PUBSUB | LOADING | STALE | FAST | MAY_REPLICATE
+# A PUBLISH takes long from this many bytes on, and a delivery as long as some bytes.
+_QUICK_BYTES = 4096
 _RECEIVER_BYTES = 500
 # Redis declares shard channels as keys, so that a cluster can route them.
 _SHARD_CHANNELS = (KeySpec(begin=1, last=-1, flags=(b"not_key",)),)
@@ -140,7 +142,7 @@ def sunsubscribe(client: Client, argv: Request) -> bytes:
     return _unsubscribe(client, _SHARD, argv[1:])
 
 
-@command("PUBLISH", arity=3, flags=PUBSUB | LOADING | STALE | FAST | MAY_REPLICATE)
+@command("PUBLISH", arity=3, flags=_PUBLISHES, is_quick=True)
 def publish(client: Client, argv: Request) -> bytes:
     """Integer: the number of deliveries, one per matching subscription. Source: Redis 7.2."""
     instance = client.instance
@@ -153,8 +155,9 @@ def publish(client: Client, argv: Request) -> bytes:
 @command(
     "SPUBLISH",
     arity=3,
-    flags=PUBSUB | LOADING | STALE | FAST | MAY_REPLICATE,
+    flags=_PUBLISHES,
     keys=(KeySpec(begin=1, flags=(b"not_key",)),),
+    is_quick=True,
 )
 def spublish(client: Client, argv: Request) -> bytes:
     """Integer: the number of clients that received the message. Source: Redis 7.2."""
@@ -165,7 +168,7 @@ def spublish(client: Client, argv: Request) -> bytes:
 
 
 def _delivered(argv: Request, message: bytes, receivers: cython.Py_ssize_t) -> bytes:
-    argv.mark_quick(receivers * (len(message) + _RECEIVER_BYTES))
+    argv.takes_long = receivers * (len(message) + _RECEIVER_BYTES) > _QUICK_BYTES
     return replies.integer(receivers)
 
 

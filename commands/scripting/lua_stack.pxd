@@ -296,7 +296,7 @@ cdef inline bint fill_request(lua_State *state, Cutter request, object as_argume
         out = put_text(out, text, size)
         request._places[2 * index] = out - data - size - 2
     request.count, request.position = count, out - data
-    request._start, request._words, request.is_quick = 0, None, False
+    request._start, request._words, request.takes_long = 0, None, False
     return True
 
 cdef inline bytes bulk_at(lua_State *state, int index):

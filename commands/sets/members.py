@@ -13,6 +13,7 @@ import cython
 from commands.core import notifications
 from commands.core.arguments import INT64_MAX, Arguments, parse_int
 from commands.core.client import Client
+from commands.core.instance import Instance
 from commands.core.long_reply import (
     LONG_BYTES,
     LongReply,
@@ -25,13 +26,12 @@ from commands.core.registry import DENYOOM, FAST, READONLY, WRITE, command, one_
 from commands.keys.scan import matching, parse_cursor, parse_scan_options
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.replies import EMPTY_ARRAY, NIL, ONE, ZERO
 from protocol.request import Request
 from storage.types.key_part import KEYS
 from storage.types.sets import INTSET, SetValue
 
-# What a member counts for in `Request.mark_quick`: a few members are quick.
-_BYTES_PER_MEMBER: cython.Py_ssize_t = 400
-
+_EVENTS: cython.long = notifications.SET
 # A reply of more members is sent in pieces of this many.
 MANY_MEMBERS = 20_000
 MEMBERS_PER_PIECE = 2000
@@ -54,22 +54,24 @@ def sadd(client: Client, argv: Request) -> bytes:
         added += value.add(argv.word(index), limits)
     if added:
         client.modified(key, added)
-        client.notify(notifications.SET, b"sadd", key)
-    argv.mark_quick(_BYTES_PER_MEMBER * argv.count)
+        client.notify(_EVENTS, b"sadd", key)
     return replies.integer(added)
 
 
 @command("SREM", arity=-3, flags=WRITE | FAST, keys=one_key(b"RW", b"DELETE"))
 def srem(client: Client, argv: Request) -> bytes:
     """Integer: how many were in the set. Source: Redis 7.2."""
-    key = argv[1]
-    value = client.lookup_typed_for_write(key, SetValue)
+    key = argv.word(1)
+    value: SetValue | None = client.lookup_typed_for_write(key, SetValue)
     if value is None:
-        return replies.ZERO
-    removed = sum(value.remove(member) for member in argv[2:])
+        return ZERO
+    removed: cython.Py_ssize_t = 0
+    index: cython.Py_ssize_t
+    for index in range(2, argv.count):
+        removed += value.remove(argv.word(index))
     if removed:
         client.modified(key, removed)
-        client.notify(notifications.SET, b"srem", key)
+        client.notify(_EVENTS, b"srem", key)
         remove_if_empty(client, key, value)
     return replies.integer(removed)
 
@@ -93,12 +95,12 @@ def smove(client: Client, argv: Request) -> bytes:
     # A target of another type only matters if there is a source.
     source = client.lookup_typed_for_write(source_key, SetValue)
     if source is None:
-        return replies.ZERO
+        return ZERO
     target = client.lookup_typed_for_write(target_key, SetValue)
     if source is target:
-        return replies.ONE if member in source else replies.ZERO
+        return ONE if member in source else ZERO
     if not source.remove(member):
-        return replies.ZERO
+        return ZERO
     client.notify(notifications.SET, b"srem", source_key)
     remove_if_empty(client, source_key, source)
     client.modified(source_key)
@@ -109,15 +111,14 @@ def smove(client: Client, argv: Request) -> bytes:
     if target.add(member, limits):
         client.modified(target_key)
         client.notify(notifications.SET, b"sadd", target_key)
-    return replies.ONE
+    return ONE
 
 
 @command("SISMEMBER", arity=3, flags=READONLY | FAST, keys=one_key(b"RO"))
 def sismember(client: Client, argv: Request) -> bytes:
     """Integer: 1 or 0. Source: Redis 7.2."""
     value: SetValue | None = client.lookup_typed(argv.word(1), SetValue)
-    argv.mark_quick(0)
-    return replies.ONE if value is not None and value.has(argv.word(2)) else replies.ZERO
+    return ONE if value is not None and value.has(argv.word(2)) else ZERO
 
 
 @command("SMISMEMBER", arity=-3, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
@@ -125,17 +126,17 @@ def smismember(client: Client, argv: Request) -> bytes:
     """Array of integers, 1 or 0 for each. Source: Redis 7.2."""
     value = client.lookup_typed(argv[1], SetValue)
     found = () if value is None else value
-    return replies.array([replies.ONE if member in found else replies.ZERO for member in argv[2:]])
+    return replies.array([ONE if member in found else ZERO for member in argv[2:]])
 
 
 @command("SCARD", arity=2, flags=READONLY | FAST, keys=one_key(b"RO"))
 def scard(client: Client, argv: Request) -> bytes:
     """Integer; 0 without the key. Source: Redis 7.2."""
-    value = client.lookup_typed(argv[1], SetValue)
+    value: SetValue | None = client.lookup_typed(argv.word(1), SetValue)
     return replies.integer(0 if value is None else len(value))
 
 
-@command("SMEMBERS", arity=2, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
+@command("SMEMBERS", arity=2, flags=READONLY, keys=one_key(b"RO", b"ACCESS"), is_quick=True)
 def smembers(client: Client, argv: Request) -> bytes | LongReply:
     """Set of bulk strings. Source: Redis 7.2."""
     value: SetValue | None = client.lookup_typed(argv.word(1), SetValue)
@@ -145,9 +146,7 @@ def smembers(client: Client, argv: Request) -> bytes | LongReply:
     if len(value) > MANY_MEMBERS or value.memory_bytes() > LONG_BYTES:
         twin = value.copy()
         return LongReply(in_pieces(chain((header,), twin.bulk_pieces(KEYS))), twin.release)
-    reply = value.bulks(header, KEYS)
-    argv.mark_quick(len(reply))
-    return reply
+    return value.bulks(header, KEYS)
 
 
 def members_reply(members: list[bytes], resp: int) -> bytes | LongReply:
@@ -180,18 +179,20 @@ MEMBERS_PER_REQUEST = 1024
 @command("SPOP", arity=-2, flags=WRITE | FAST, keys=one_key(b"RW", b"ACCESS", b"DELETE"))
 def spop(client: Client, argv: Request) -> bytes | LongReply:
     """Bulk string, or null without the key; with `count`, a set. Source: Redis 7.2."""
-    if len(argv) > 3:
+    if argv.count > 3:
         raise ReplyError(errors.SYNTAX)
-    key = argv[1]
-    if len(argv) == 3:
-        return _pop_several(client, key, parse_int(argv[2], errors.NOT_POSITIVE, minimum=0))
-    value = client.lookup_typed_for_write(key, SetValue)
+    key = argv.word(1)
+    if argv.count == 3:
+        return _pop_several(client, key, parse_int(argv.word(2), errors.NOT_POSITIVE, minimum=0))
+    value: SetValue | None = client.lookup_typed_for_write(key, SetValue)
     if value is None:
-        return replies.NIL[client.resp]
-    member = value.pick(client.instance.host.random_below)
+        return NIL[client.resp]
+    instance: Instance = client.instance
+    member: bytes = value.pick(instance.chance)
     value.remove(member)
-    client.notify(notifications.SET, b"spop", key)
-    client.propagate(b"SREM", key, member)
+    client.notify(_EVENTS, b"spop", key)
+    if instance.propagation.sinks:
+        client.propagate(b"SREM", key, member)
     remove_if_empty(client, key, value)
     client.modified(key)
     return replies.bulk(member)
@@ -217,7 +218,7 @@ def _pop_several(client: Client, key: bytes, count: int) -> bytes | LongReply:
     return members_reply(members, client.resp)
 
 
-@command("SRANDMEMBER", arity=-2, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
+@command("SRANDMEMBER", arity=-2, flags=READONLY, keys=one_key(b"RO", b"ACCESS"), is_quick=True)
 def srandmember(client: Client, argv: Request) -> bytes | LongReply:
     """Bulk string, or null without the key; with `count` an array, in which members repeat if it is
     negative. Source: Redis 7.2."""
@@ -227,7 +228,7 @@ def srandmember(client: Client, argv: Request) -> bytes | LongReply:
     value = client.lookup_typed(argv[1], SetValue)
     below = client.instance.host.random_below
     if value is None:
-        return replies.NIL[client.resp] if count is None else replies.EMPTY_ARRAY
+        return NIL[client.resp] if count is None else EMPTY_ARRAY
     if count is None:
         return replies.bulk(value.pick(below))
     if count < 0:

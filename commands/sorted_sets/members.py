@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
+import cython
+
 from commands.core import notifications
 from commands.core.arguments import INT64_MAX, Arguments, parse_int
 from commands.core.blocked_clients import Block
@@ -47,21 +49,26 @@ from commands.sorted_sets.scores import (
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import frozen_record
+from protocol.replies import EMPTY_ARRAY, NIL, NIL_ARRAY, ZERO
 from protocol.request import Request
 from storage.types.records import Record, member_of
 from storage.types.sets import SortedSetValue, Span, distinct_numbers
 
 _DELETES = one_key(b"RW", b"DELETE")
+_EVENTS: cython.long = notifications.SORTED_SET
 
 
 @command("ZREM", arity=-3, flags=WRITE | FAST, keys=_DELETES)
 def zrem(client: Client, argv: Request) -> bytes:
     """Integer: how many were there. Source: Redis 7.2."""
-    key = argv[1]
-    value = client.lookup_typed_for_write(key, SortedSetValue)
+    key = argv.word(1)
+    value: SortedSetValue | None = client.lookup_typed_for_write(key, SortedSetValue)
     if value is None:
-        return replies.ZERO
-    removed = sum(value.remove(member) for member in argv[2:])
+        return ZERO
+    removed: cython.Py_ssize_t = 0
+    index: cython.Py_ssize_t
+    for index in range(2, argv.count):
+        removed += value.remove(argv.word(index))
     return _removed(client, key, value, removed, b"zrem")
 
 
@@ -97,17 +104,19 @@ def _remove_span(
 ) -> bytes:
     value = client.lookup_typed_for_write(key, SortedSetValue)
     if value is None:
-        return replies.ZERO
+        return ZERO
     start, end = span_in(value)
     client.instance.background_work.discard(value.remove_span(start, end))
     return _removed(client, key, value, end - start, event)
 
 
-def _removed(client: Client, key: bytes, value: SortedSetValue, count: int, event: bytes) -> bytes:
+def _removed(
+    client: Client, key: bytes, value: SortedSetValue, count: cython.Py_ssize_t, event: bytes
+) -> bytes:
     """Report that `count` members were removed, and remove the key with the last of them."""
     if count:
         client.modified(key, count)
-        client.notify(notifications.SORTED_SET, event, key)
+        client.notify(_EVENTS, event, key)
         remove_if_empty(client, key, value)
     return replies.integer(count)
 
@@ -136,17 +145,19 @@ _POPS = (b"RW", b"ACCESS", b"DELETE")
 _ALL_BUT_LAST = (KeySpec(begin=1, last=-2, flags=_POPS),)
 
 
-def _pop(client: Client, key: bytes, value: SortedSetValue, count: int, end: _End) -> list[Record]:
+def _pop(
+    client: Client, key: bytes, value: SortedSetValue, count: cython.Py_ssize_t, end: _End
+) -> list[Record]:
     """Remove up to `count` members, at least one, and report that; what they were."""
-    size = len(value)
-    start = max(size - count, 0) if end.reverse else 0
-    stop = size if end.reverse else min(count, size)
-    popped = value.records(start, stop)
+    size: cython.Py_ssize_t = len(value)
+    start: cython.Py_ssize_t = max(size - count, 0) if end.reverse else 0
+    stop: cython.Py_ssize_t = size if end.reverse else min(count, size)
+    popped: list[Record] = value.records(start, stop)
     if end.reverse:
         popped.reverse()
     client.instance.background_work.discard(value.remove_span(start, stop))
     client.modified(key, len(popped))
-    client.notify(notifications.SORTED_SET, end.event, key)
+    client.notify(_EVENTS, end.event, key)
     remove_if_empty(client, key, value)
     return popped
 
@@ -167,17 +178,19 @@ def zpopmax(client: Client, argv: Request) -> bytes | LongReply:
 
 
 def _pop_from(client: Client, argv: Request, end: _End) -> bytes | LongReply:
-    if len(argv) > 3:
+    if argv.count > 3:
         raise ReplyError(errors.SYNTAX)
-    has_count = len(argv) == 3
-    count = parse_int(argv[2], errors.NOT_POSITIVE, minimum=0) if has_count else 1
-    value = client.lookup_typed_for_write(argv[1], SortedSetValue)
+    key = argv.word(1)
+    has_count: cython.bint = argv.count == 3
+    count: cython.long = parse_int(argv.word(2), errors.NOT_POSITIVE, minimum=0) if has_count else 1
+    value: SortedSetValue | None = client.lookup_typed_for_write(key, SortedSetValue)
     if value is None or not count:
-        return replies.EMPTY_ARRAY
-    popped = _pop(client, argv[1], value, count, end)
+        return EMPTY_ARRAY
+    popped = _pop(client, key, value, count, end)
     if has_count:
         return members_reply(popped, client.resp, with_scores=True)
-    return replies.array_header(2) + flat_pair(popped[0], client.resp)
+    # In RESP3, too, it is one array: that of the pair.
+    return encoded(popped, client.resp, True, b"*2\r\n" if client.resp == 2 else b"")
 
 
 # -- from the first of several -----------------------------------------------------------------
@@ -188,7 +201,7 @@ def zmpop(client: Client, argv: Request) -> bytes:
     """Array of the key and an array of pairs; null if no key is there. Source: Redis 7.2."""
     wanted = parse_multi_pop(Arguments(argv, 1), (b"MIN", b"MAX"))
     reply = _serve_several(wanted.keys, wanted.count, _ENDS[wanted.where], client)
-    return replies.NIL_ARRAY[client.resp] if reply is None else reply
+    return NIL_ARRAY[client.resp] if reply is None else reply
 
 
 @command("BZMPOP", arity=-5, flags=WRITE | BLOCKING | MOVABLE_KEYS, keys=counted_keys(*_POPS, at=2))
@@ -249,7 +262,7 @@ def zrandmember(client: Client, argv: Request) -> bytes | LongReply:
     count, with_scores = _parse(argv)
     value = client.lookup_typed(argv[1], SortedSetValue)
     if value is None:
-        return replies.NIL[client.resp] if count is None else replies.EMPTY_ARRAY
+        return NIL[client.resp] if count is None else EMPTY_ARRAY
     below, size = client.instance.host.random_below, len(value)
     if count is None:
         return replies.bulk(member_of(value.at(below(size))))

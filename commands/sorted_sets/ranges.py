@@ -44,6 +44,7 @@ from commands.sorted_sets.scores import (
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
+from protocol.replies import EMPTY_ARRAY, ZERO
 from protocol.request import Request
 from storage.types.key_part import SCORED
 from storage.types.records import (
@@ -162,7 +163,7 @@ def _answer(
     wanted.parse(argv.words(), 2, False)
     value: SortedSetValue | None = client.lookup_typed(argv.word(1), SortedSetValue)
     if value is None:
-        return replies.EMPTY_ARRAY
+        return EMPTY_ARRAY
     start, end = wanted.span_in(value)
     records = value.records(start, end)
     if wanted.is_reverse:
@@ -173,7 +174,7 @@ def _answer(
 # -- ZRANGE ------------------------------------------------------------------------------------
 
 
-@command("ZRANGE", arity=-4, flags=READONLY, keys=_READS)
+@command("ZRANGE", arity=-4, flags=READONLY, keys=_READS, is_quick=True)
 def zrange(client: Client, argv: Request) -> bytes | LongReply:
     """Array of members, with their scores if asked for. Source: Redis 7.2."""
     return _answer(client, argv, OPEN, OPEN)
@@ -209,37 +210,37 @@ def store_result(client: Client, key: bytes, result: SortedSetValue | None, even
         client.notify(notifications.SORTED_SET, event, key)
     else:
         delete(client, key)
-    return replies.ZERO if result is None else replies.integer(len(result))
+    return ZERO if result is None else replies.integer(len(result))
 
 
 # -- the older forms ---------------------------------------------------------------------------
 
 
-@command("ZREVRANGE", arity=-4, flags=READONLY, keys=_READS)
+@command("ZREVRANGE", arity=-4, flags=READONLY, keys=_READS, is_quick=True)
 def zrevrange(client: Client, argv: Request) -> bytes | LongReply:
     """Array of members, the highest score first, with their scores if asked for."""
     return _answer(client, argv, RANKS, REVERSE)
 
 
-@command("ZRANGEBYSCORE", arity=-4, flags=READONLY, keys=_READS)
+@command("ZRANGEBYSCORE", arity=-4, flags=READONLY, keys=_READS, is_quick=True)
 def zrangebyscore(client: Client, argv: Request) -> bytes | LongReply:
     """Array of members, with their scores if asked for."""
     return _answer(client, argv, SCORES, FORWARD)
 
 
-@command("ZREVRANGEBYSCORE", arity=-4, flags=READONLY, keys=_READS)
+@command("ZREVRANGEBYSCORE", arity=-4, flags=READONLY, keys=_READS, is_quick=True)
 def zrevrangebyscore(client: Client, argv: Request) -> bytes | LongReply:
     """Array of members, the highest score first, with their scores if asked for."""
     return _answer(client, argv, SCORES, REVERSE)
 
 
-@command("ZRANGEBYLEX", arity=-4, flags=READONLY, keys=_READS)
+@command("ZRANGEBYLEX", arity=-4, flags=READONLY, keys=_READS, is_quick=True)
 def zrangebylex(client: Client, argv: Request) -> bytes | LongReply:
     """Array of members."""
     return _answer(client, argv, MEMBERS, FORWARD)
 
 
-@command("ZREVRANGEBYLEX", arity=-4, flags=READONLY, keys=_READS)
+@command("ZREVRANGEBYLEX", arity=-4, flags=READONLY, keys=_READS, is_quick=True)
 def zrevrangebylex(client: Client, argv: Request) -> bytes | LongReply:
     """Array of members, the last in lexicographical order first."""
     return _answer(client, argv, MEMBERS, REVERSE)

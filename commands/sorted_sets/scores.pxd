@@ -80,6 +80,7 @@ cpdef bytes encoded(list records, int resp, bint with_scores, bytes header=*)
 
 cdef Py_ssize_t _FEW_DIGITS
 cdef int _ZERO
+cdef long _EVENTS
 
 cpdef double parse_score(bytes text) except? -1
 cpdef bint excludes(bytes text) noexcept

@@ -23,6 +23,7 @@ from commands.core.long_reply import LongReply, sliced
 from commands.core.registry import DENYOOM, FAST, READONLY, WRITE, command, one_key
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.replies import NIL, NIL_ARRAY, ONE, ZERO
 from protocol.request import Request
 from storage.types.records import Record, make_record, member_of, score_of
 from storage.types.sets import LexBounds, ScoreBounds, SortedSetValue, Span
@@ -34,7 +35,7 @@ MEMBERS_PER_PIECE = 500
 
 def score_or_nil(record: Record | None, resp: cython.int) -> bytes:
     """The score of a record, null for None."""
-    return replies.NIL[resp] if record is None else replies.double(score_of(record), resp)
+    return NIL[resp] if record is None else replies.double(score_of(record), resp)
 
 
 def flat_pair(record: Record, resp: cython.int) -> bytes:
@@ -77,6 +78,7 @@ def encoded(
 # Up to this many digits a number is read without an object.
 _FEW_DIGITS: cython.Py_ssize_t = 9
 _ZERO: cython.int = ord("0")
+_EVENTS: cython.long = notifications.SORTED_SET
 
 _LOWEST = b"-"
 _HIGHEST = b"+"
@@ -178,7 +180,6 @@ def limited(span: Span, offset: int, count: int, *, reverse: bool) -> Span:
 def zscore(client: Client, argv: Request) -> bytes:
     """The score, or null. Source: Redis 7.2."""
     value: SortedSetValue | None = client.lookup_typed(argv.word(1), SortedSetValue)
-    argv.mark_quick(0)
     return score_or_nil(None if value is None else value.find(argv.word(2)), client.resp)
 
 
@@ -212,7 +213,7 @@ def _rank(client: Client, argv: Request, *, reverse: bool) -> bytes:
     value = client.lookup_typed(key, SortedSetValue)
     rank = None if value is None else value.rank(member)
     if value is None or rank is None:
-        return (replies.NIL_ARRAY if with_score else replies.NIL)[client.resp]
+        return (NIL_ARRAY if with_score else NIL)[client.resp]
     if reverse:
         rank = len(value) - 1 - rank
     if not with_score:
@@ -348,8 +349,8 @@ def _add_one(client: Client, key: bytes, score: cython.double, member: bytes) ->
     if former is None or score_of(former) != score:
         value.put(make_record(score, member), former, limits)
         client.modified(key)
-        client.notify(notifications.SORTED_SET, b"zadd", key)
-    return replies.ONE if former is None else replies.ZERO
+        client.notify(_EVENTS, b"zadd", key)
+    return ONE if former is None else ZERO
 
 
 def _add(
@@ -358,7 +359,7 @@ def _add(
     """Add the members after their scores, which begin at `at`. Raises ReplyError."""
     value: SortedSetValue | None = client.lookup_typed_for_write(key, SortedSetValue)
     if value is None and request.only_old:
-        return replies.NIL[client.resp] if request.is_increment else replies.ZERO
+        return NIL[client.resp] if request.is_increment else ZERO
     limits = client.instance.encoding_limits
     if value is None:
         value = SortedSetValue.sized(len(request.scores), len(words[at + 1]), limits)
@@ -370,7 +371,7 @@ def _add(
     if changes:
         client.modified(key, changes)
         event = b"zincr" if request.is_increment else b"zadd"
-        client.notify(notifications.SORTED_SET, event, key)
+        client.notify(_EVENTS, event, key)
     if request.is_increment:
         return score_or_nil(last, client.resp)
     return replies.integer(changes if request.counts_changes else request.added)

@@ -28,6 +28,7 @@ from commands.streams.policies.schedule import Later, add_later, parse_later
 from commands.streams.trim import Trim, TrimOptions, serve_waiters_first
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.replies import NIL
 from protocol.request import Request
 from protocol.requests import Argv
 from storage.append_only.request_writer import RequestWriter
@@ -175,7 +176,7 @@ def _add(
         raise ReplyError(errors.WRONG_TYPE)
     stream: Stream | None = value
     if stream is None and options.no_mkstream:
-        return replies.NIL[client.resp]
+        return NIL[client.resp]
     if options.idempotency is not None and is_automatic:
         known = _duplicate(client, request, options.idempotency, stream)
         if known is not None:
@@ -205,7 +206,6 @@ def _add(
         client.notify(_EVENTS, b"xtrim", key)
     if instance.propagation.sinks:
         _propagate(client, request, options, stream, reply, fields)
-    request.mark_quick(len(fields))
     return reply
 
 
@@ -214,7 +214,7 @@ def _schedule(client: Client, request: Request, options: AddOptions, due_ms: int
     key = request.word(1)
     stream: Stream | None = client.lookup_stream_for_write(key)
     if stream is None and options.no_mkstream:
-        return replies.NIL[client.resp]
+        return NIL[client.resp]
     if options.idempotency is not None:
         known = _duplicate(client, request, options.idempotency, stream)
         if known is not None:
@@ -242,7 +242,7 @@ def _duplicate(
         propagate_carried(client, *request)
         return id_bulk(known)
     # A duplicate at its source, if no longer known here: still no entry.
-    return replies.NIL[client.resp] if client.replays else None
+    return NIL[client.resp] if client.replays else None
 
 
 def _propagate(

@@ -31,6 +31,7 @@ from commands.streams.ids import parse_range_end, parse_range_start
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
+from protocol.replies import EMPTY_ARRAY, NIL_ARRAY, ZERO
 from protocol.request import Request
 from storage.entries.entry_id import MAX_ID, EntryID, EntryIDs, PlainID, format_id, make_id
 from storage.nodes.ranges import PickedEntries, RangeSnapshot
@@ -51,7 +52,7 @@ _IDS = EntryIDs()
 _PLAIN_ID = PlainID()
 
 
-@command("XRANGE", arity=-4, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
+@command("XRANGE", arity=-4, flags=READONLY, keys=one_key(b"RO", b"ACCESS"), is_quick=True)
 def xrange(client: Client, argv: Request) -> bytes | LongReply:
     """Array of entries; a null array for a COUNT that is not positive. Source: Redis 7.4."""
     return _range(client, argv)
@@ -74,9 +75,8 @@ def _range(client: Client, argv: Request) -> bytes | LongReply:
         length, chunks = stream.range(start, end, count)
         part = b"".join([replies.array_header(length), *chunks])
     if part is None:
-        return replies.EMPTY_ARRAY
+        return EMPTY_ARRAY
     if type(part) is bytes:
-        argv.mark_quick(len(part))
         return part
     return long_reply([part])
 
@@ -115,7 +115,7 @@ def _first_id(text: bytes) -> EntryID:
     return make_id(ms, 0) if ms > 0 else parse_range_start(text)
 
 
-@command("XREVRANGE", arity=-4, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
+@command("XREVRANGE", arity=-4, flags=READONLY, keys=one_key(b"RO", b"ACCESS"), is_quick=True)
 def xrevrange(client: Client, argv: Request) -> bytes | LongReply:
     """Array of entries, newest first; null for a COUNT that is not positive. Source: Redis 7.4."""
     start, end = parse_range_start(argv[3]), parse_range_end(argv[2])
@@ -126,17 +126,14 @@ def xrevrange(client: Client, argv: Request) -> bytes | LongReply:
     if is_long(stream, start, end, count, reverse=True):
         return long_reply([LongRange(stream.snapshot(start, end, count, reverse=True))])
     length, chunks = stream.reverse_range(end, start, count)
-    reply = b"".join([replies.array_header(length), *chunks])
-    argv.mark_quick(len(reply))
-    return reply
+    return b"".join([replies.array_header(length), *chunks])
 
 
 @command("XLEN", arity=2, flags=READONLY | FAST, keys=one_key(b"RO"))
 def xlen(client: Client, argv: Request) -> bytes:
     """Integer, 0 for a missing key. Source: Redis 7.4."""
     stream: Stream | None = client.lookup_stream(argv.word(1))
-    argv.mark_quick(0)
-    return replies.ZERO if stream is None else replies.integer(stream.length)
+    return ZERO if stream is None else replies.integer(stream.length)
 
 
 def _parse_count(argv: Request) -> cython.Py_ssize_t:
@@ -163,7 +160,7 @@ def _last_count_of(words: list[bytes]) -> int:
 
 def _nothing(client: Client, stream: Stream | None) -> bytes:
     """The reply to COUNT 0: an empty array for a missing key, null for a stream."""
-    return replies.EMPTY_ARRAY if stream is None else replies.NIL_ARRAY[client.resp]
+    return EMPTY_ARRAY if stream is None else NIL_ARRAY[client.resp]
 
 
 # -- long ranges -------------------------------------------------------------------------------
@@ -263,7 +260,7 @@ def _picked(part: LongPick) -> Iterator[list[bytes]]:
 
 def deleted_entry(entry_id: EntryID, resp: int) -> bytes:
     """A pending entry whose content was deleted, in a consumer's history."""
-    return replies.array([replies.bulk(format_id(entry_id)), replies.NIL_ARRAY[resp]])
+    return replies.array([replies.bulk(format_id(entry_id)), NIL_ARRAY[resp]])
 
 
 def _joined(nodes_chunks: Iterator[list[bytes]]) -> Iterator[bytes]:
@@ -296,7 +293,7 @@ def xsplit(client: Client, argv: Request) -> bytes:
     every, count = _parse_sizes(argv)
     stream: Stream | None = client.lookup_stream(argv[1])
     if stream is None:
-        return replies.EMPTY_ARRAY
+        return EMPTY_ARRAY
     limit = stream.length if count is None else max(count, 0)
     parts = [
         replies.array(

@@ -36,6 +36,7 @@ from commands.streams.request_cache import RequestCache
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
+from protocol.replies import NIL_ARRAY
 from protocol.request import Request
 from protocol.requests import Argv
 from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID, EntryIDs, PlainID, make_id
@@ -214,7 +215,7 @@ def nothing_to_read(
     wake_ms: int | None = None,
 ) -> bytes | Block:
     """Wait if the request says so and the client may; otherwise null, as after a timeout."""
-    nothing = replies.NIL_ARRAY[client.resp]
+    nothing = NIL_ARRAY[client.resp]
     if request.block_ms is None or client.deny_blocking:
         return nothing
     return Block(request.keys, request.block_ms, retry, nothing, on_missing_key, wake_ms)
@@ -343,6 +344,7 @@ _KNOWN: RequestCache[KnownRead] = RequestCache()
             find=key_positions,
         ),
     ),
+    is_quick=True,
 )
 def xread(client: Client, request: Request) -> bytes | LongReply | Block:
     """Map from key to entries, of the streams that have some; null if none has.
@@ -367,12 +369,9 @@ def _read_one(client: Client, request: Request, known: KnownRead) -> bytes | Lon
     after = _after(client, known.key, text)
     reply = known.read(client, after)
     if reply is not None:
-        if type(reply) is bytes:
-            request.mark_quick(len(reply))
         return reply
     if not known.waits or client.deny_blocking:
-        request.mark_quick(0)
-        return replies.NIL_ARRAY[client.resp]
+        return NIL_ARRAY[client.resp]
     common = client.instance.feature(BlockedClients).common_block(
         client, known.key, request.words()
     )

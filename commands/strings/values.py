@@ -46,6 +46,7 @@ from commands.strings.conditions import (
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
+from protocol.replies import NIL, OK, ONE, ZERO
 from protocol.request import Request
 from storage.redis_format.listpack_elements import plain_integer
 from storage.types.value import EMBEDDED_STRING_BYTES, StringValue, Value
@@ -71,7 +72,6 @@ def get(client: Client, request: Request) -> bytes | LongReply:
     data = None if value is None else value.to_bytes()
     if data is not None and len(data) >= _LONG_BYTES:
         return LongReply(in_pieces(_parts(data)))
-    request.mark_quick(0 if data is None else len(data))
     return replies.bulk_or_nil(data, client.resp)
 
 
@@ -81,7 +81,7 @@ def mget(client: Client, argv: Request) -> bytes | LongReply:
 
     Source: Redis 7.2.
     """
-    nil = replies.NIL[client.resp]
+    nil = NIL[client.resp]
     items = [replies.array_header(len(argv) - 1)]
     size: cython.Py_ssize_t = 0
     index: cython.Py_ssize_t
@@ -104,7 +104,7 @@ def getdel(client: Client, argv: Request) -> bytes | LongReply:
     """Bulk string, null without the key. Source: Redis 7.2."""
     value: StringValue | None = client.lookup_string(argv[1])
     if value is None:
-        return replies.NIL[client.resp]
+        return NIL[client.resp]
     delete(client, argv[1])
     client.propagate(b"DEL", argv[1])
     return _whole(value.to_bytes())
@@ -117,7 +117,7 @@ def getex(client: Client, argv: Request) -> bytes | LongReply:
     lifetime = _parse_getex_options(Arguments(argv, 2))
     value: StringValue | None = client.lookup_string(key)
     if value is None:
-        return replies.NIL[client.resp]  # even when the deadline is invalid
+        return NIL[client.resp]  # even when the deadline is invalid
     deadline_ms = lifetime.deadline_ms(b"getex", now_ms)
     if lifetime.option == b"PERSIST":
         if persist_key(client, key):
@@ -185,6 +185,7 @@ def _key_flags(argv: Sequence[bytes]) -> tuple[bytes, ...]:
     arity=-3,
     flags=WRITE | DENYOOM,
     keys=one_varying_key(_key_flags, b"RW", b"ACCESS", b"UPDATE"),
+    is_quick=True,
 )
 def set_(client: Client, request: Request) -> bytes:
     """OK, or null if the condition does not hold; with GET the old string, or null.
@@ -194,8 +195,7 @@ def set_(client: Client, request: Request) -> bytes:
     key, data = request.word(1), request.word(2)
     if request.count == 3:
         put(client, key, data)
-        request.mark_quick(len(data))
-        return replies.OK
+        return OK
     if request.count == 5 and (unit_ms := _UNITS_MS.get(request.word(3))):
         return _set_with_lifetime(client, key, data, request.word(4), unit_ms, b"set")
     options = _parse_set_options(Arguments(request, 3))
@@ -214,7 +214,7 @@ def set_(client: Client, request: Request) -> bytes:
         _propagate_set(client, request[0], key, data, deadline_ms, keep_lifetime)
     if options.return_old:
         return replies.bulk_or_nil(content, client.resp)
-    return replies.NIL[client.resp] if refused else replies.OK
+    return NIL[client.resp] if refused else OK
 
 
 def _parse_set_options(arguments: Arguments) -> SetOptions:
@@ -303,18 +303,18 @@ def _propagate_set(
 def setnx(client: Client, argv: Request) -> bytes:
     """Integer: 1 if it was set. Source: Redis 7.2."""
     if client.lookup_for_write(argv[1]) is not None:
-        return replies.ZERO
+        return ZERO
     _replace(client, argv[1], None, argv[2], None, False)
-    return replies.ONE
+    return ONE
 
 
-@command("SETEX", arity=4, flags=WRITE | DENYOOM, keys=one_key(b"OW", b"UPDATE"))
+@command("SETEX", arity=4, flags=WRITE | DENYOOM, keys=one_key(b"OW", b"UPDATE"), is_quick=True)
 def setex(client: Client, argv: Request) -> bytes:
     """OK. Source: Redis 7.2."""
     return _set_with_lifetime(client, argv[1], argv[3], argv[2], 1000, b"setex")
 
 
-@command("PSETEX", arity=4, flags=WRITE | DENYOOM, keys=one_key(b"OW", b"UPDATE"))
+@command("PSETEX", arity=4, flags=WRITE | DENYOOM, keys=one_key(b"OW", b"UPDATE"), is_quick=True)
 def psetex(client: Client, argv: Request) -> bytes:
     """OK. Source: Redis 7.2."""
     return _set_with_lifetime(client, argv[1], argv[3], argv[2], 1, b"psetex")
@@ -327,7 +327,7 @@ def _set_with_lifetime(
     deadline_ms = parse_deadline(amount, unit_ms, client.instance.now_ms, command)
     put(client, key, data, deadline_ms)
     _propagate_set(client, b"SET", key, data, deadline_ms, keep_lifetime=False)
-    return replies.OK
+    return OK
 
 
 @command("GETSET", arity=3, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"ACCESS", b"UPDATE"))
@@ -341,11 +341,17 @@ def getset(client: Client, argv: Request) -> bytes:
     return replies.bulk_or_nil(content, client.resp)
 
 
-@command("MSET", arity=-3, flags=WRITE | DENYOOM, keys=keys_to_end(b"OW", b"UPDATE", step=2))
+@command(
+    "MSET",
+    arity=-3,
+    flags=WRITE | DENYOOM,
+    keys=keys_to_end(b"OW", b"UPDATE", step=2),
+    is_quick=True,
+)
 def mset(client: Client, argv: Request) -> bytes:
     """OK. Source: Redis 7.2."""
     _put_all(client, _pairs(argv, b"mset"))
-    return replies.OK
+    return OK
 
 
 @command("MSETNX", arity=-3, flags=WRITE | DENYOOM, keys=keys_to_end(b"OW", b"INSERT", step=2))
@@ -354,9 +360,9 @@ def msetnx(client: Client, argv: Request) -> bytes:
     pairs = _pairs(argv, b"msetnx")
     for key, _ in pairs:
         if client.lookup_for_write(key) is not None:
-            return replies.ZERO
+            return ZERO
     _put_all(client, pairs)
-    return replies.ONE
+    return ONE
 
 
 def _put_all(client: Client, pairs: list[tuple[bytes, bytes]]) -> None:
@@ -396,7 +402,7 @@ def msetex(client: Client, argv: Request) -> bytes:
     keys, contents = argv[2:end:2], argv[3:end:2]
     present = [client.lookup_for_write(key) is not None for key in keys]
     if (existence == b"NX" and any(present)) or (existence == b"XX" and not all(present)):
-        return replies.ZERO
+        return ZERO
     keeps = lifetime.option == b"KEEPTTL"
     for key, data in zip(keys, contents, strict=True):
         _replace(client, key, client.db.values.get(key), data, deadline_ms, keeps)
@@ -408,7 +414,7 @@ def msetex(client: Client, argv: Request) -> bytes:
             client.propagate(b"SET", key, data, *words)
     else:
         client.propagate(b"MSET", *argv[2:end])
-    return replies.ONE
+    return ONE
 
 
 def _parse_msetex_options(arguments: Arguments) -> tuple[bytes, Lifetime]:
@@ -474,7 +480,6 @@ def _add(client: Client, argv: Request, increment: cython.long) -> bytes:
     text: cython.p_const_uchar = reply
     _set_number(client, key, value, text[1 : len(reply) - 2], None)
     client.notify(_EVENTS, b"incrby", key)
-    argv.mark_quick(0)
     return reply
 
 

@@ -99,7 +99,7 @@ class EventLoopCycle:
         self.queues = dispatcher.queues
         self.sessions: dict[Client, Session] = {}
         self.strangers = Strangers()
-        # Steps that depend on events and commands, but for quick ones (`Request.is_quick`): step 3,
+        # Steps that depend on events and commands, but for quick ones (`Command.is_quick`): step 3,
         # which depends on what was propagated, too, and those after output, as rearming the timer.
         self.before_output: list[Callable[[], None]] = []
         self.after: list[Callable[[], None]] = []

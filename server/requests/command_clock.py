@@ -1,7 +1,7 @@
 """The command clock: counts the commands that run, measures them, and ends time slices.
 
 Reading the time costs as much as a quick command. So the clock is read once for up to QUICK_AT_ONCE
-quick requests (`Request.is_quick`), which share the time equally, whatever their commands. Commands
+quick requests (`Command.is_quick`), which share the time equally, whatever their commands. Commands
 of other kinds are measured one by one. What takes longer than the thresholds of the slow log and of
 the latency monitor is recorded there.
 

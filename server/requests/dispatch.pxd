@@ -15,6 +15,7 @@ cdef long _ON_DATA
 cdef int _READY
 cdef long _MULTI
 cdef long _RESTRICTED
+cdef Py_ssize_t _SHORT_BYTES
 cdef long _TRACKING
 cdef long _WRITE
 

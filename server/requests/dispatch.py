@@ -58,7 +58,7 @@ from commands.streams.lookup import report_damage
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import frozen_record
-from protocol.request import Cutter, Request
+from protocol.request import SHORT_BYTES, Cutter, Request
 from protocol.requests import Argv
 from server.clock import Clock
 from server.requests.admission import Admission, MemoryLimit
@@ -76,6 +76,7 @@ _ON_DATA: cython.long = READONLY | WRITE | MAY_REPLICATE
 _MULTI: cython.long = GATE_MULTI
 _READY: cython.int = ClientState.READY
 _RESTRICTED: cython.long = GATE_RESTRICTED
+_SHORT_BYTES: cython.Py_ssize_t = SHORT_BYTES
 _TRACKING: cython.long = GATE_TRACKING
 _WRITE: cython.long = WRITE
 INTERNAL_ERROR = b"-ERR internal error, see the server's log\r\n"
@@ -361,7 +362,14 @@ class Dispatcher(Runner):
         if propagation.sinks or client.gates or instance.monitors or propagation.requests:
             is_over = type(reply) is not Block
             self._tell_others(client, command, request, handler, instance.dirty != dirty, is_over)
-        if request.is_quick:
+        if (
+            command.is_quick
+            and handler is command.handler  # and not a retry
+            and type(reply) is bytes
+            and len(reply) <= _SHORT_BYTES
+            and request.is_short()
+            and not request.takes_long
+        ):
             client.commands += 1
             clock.add_quick(client, command, request)
             return reply

@@ -55,6 +55,10 @@ class Chance:
         self._state = state
         return ((state * _MULTIPLIER & _MASK) >> 33) % limit
 
+    def __call__(self, limit: int) -> int:
+        """`below`, for what takes any source of random numbers."""
+        return self.below(limit)
+
 
 Key: TypeAlias = int  # by another name, because compiled it is any object
 

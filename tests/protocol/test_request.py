@@ -73,11 +73,11 @@ def test_a_view_changes_with_the_next_request_and_what_was_kept_does_not() -> No
     cutter.load(command([b"GET", b"a"]) + command([b"SET", b"b", b"c"]))
     assert cutter.next()
     kept, words = cutter.keep(), cutter.words()
-    cutter.is_quick = True
+    cutter.takes_long = True
     assert cutter.next()
-    assert (cutter.words(), cutter.is_quick) == ([b"SET", b"b", b"c"], False)
+    assert (cutter.words(), cutter.takes_long) == ([b"SET", b"b", b"c"], False)
     assert kept.words() == words == [b"GET", b"a"]
-    assert not kept.is_quick
+    assert not kept.takes_long
 
 
 def test_only_a_view_that_was_kept_has_its_bytes() -> None:

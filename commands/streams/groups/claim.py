@@ -326,7 +326,13 @@ class AutoclaimOptions:
     just_id: bool = False
 
 
-@command("XAUTOCLAIM", arity=-6, flags=WRITE | FAST, keys=one_key(b"RW", b"DELETE"))
+@command(
+    "XAUTOCLAIM",
+    arity=-6,
+    flags=WRITE | FAST,
+    keys=one_key(b"RW", b"DELETE"),
+    is_quick=False,  # it may look at many entries to claim few
+)
 def xautoclaim(client: Client, argv: Request) -> bytes | LongReply:
     """Array of: where to go on (0-0 at the end), entries or IDs claimed, IDs found deleted.
 

@@ -14,7 +14,6 @@ from storage.stream cimport Stream
 
 
 cdef EntryIDs _IDS
-cdef Py_ssize_t _MOST_WORDS
 
 cdef Py_ssize_t _TIME
 cdef Py_ssize_t _STATE

@@ -37,7 +37,7 @@ from commands.streams.policies.retention import acknowledged as policy_acknowled
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
-from protocol.replies import Form
+from protocol.replies import EMPTY_ARRAY, NIL, NIL_ARRAY, ZERO, Form
 from protocol.request import Request
 from storage.append_only.request_writer import RequestWriter
 from storage.entries.entry_id import EntryID, EntryIDs
@@ -59,8 +59,6 @@ if TYPE_CHECKING:
 
 # Of the request that is executed.
 _IDS = EntryIDs()
-# An acknowledgement with more words may take long.
-_MOST_WORDS: cython.Py_ssize_t = 100
 
 
 @command("XACK", arity=-4, flags=WRITE | FAST, keys=one_key(b"RW", b"UPDATE"))
@@ -73,7 +71,7 @@ def xack(client: Client, request: Request) -> bytes:
     stream: Stream | None = client.lookup_stream(key)
     group: Group | None = None if stream is None else stream.groups.get(request.word(2))
     if stream is None or group is None:
-        return replies.ZERO
+        return ZERO
     ids: EntryIDs = _IDS
     ids.clear()
     index: cython.Py_ssize_t
@@ -91,8 +89,6 @@ def xack(client: Client, request: Request) -> bytes:
             client.signal_key_as_ready(key)
     if journal is not None:
         write_down(client, request, group, journal, written_down)
-    elif request.count <= _MOST_WORDS:
-        request.mark_quick(0)
     return replies.integer(acknowledged)
 
 
@@ -219,8 +215,8 @@ def _parse_query(argv: Request) -> PendingQuery | None:
 def _summary(group: Group, resp: int) -> bytes:
     first, last = group.pending.first_key(), group.pending.last_key()
     if first is None or last is None:
-        nil = replies.NIL[resp]
-        return replies.array([replies.ZERO, nil, nil, replies.NIL_ARRAY[resp]])
+        nil = NIL[resp]
+        return replies.array([ZERO, nil, nil, NIL_ARRAY[resp]])
     writer = RequestWriter()
     owners: cython.Py_ssize_t = 0
     for name in sorted(group.consumers):
@@ -241,12 +237,12 @@ def _list(group: Group, query: PendingQuery, now_ms: int) -> bytes | LongReply:
     if query.consumer is not None:
         owner = group.consumers.get(query.consumer)
         if owner is None:
-            return replies.EMPTY_ARRAY
+            return EMPTY_ARRAY
         pending = owner.pending
     if query.count == 0:
-        return replies.EMPTY_ARRAY
+        return EMPTY_ARRAY
     if query.min_idle_ms > 0 and not group.has_idle(now_ms - query.min_idle_ms):
-        return replies.EMPTY_ARRAY  # what an alert asks for: no look at each entry
+        return EMPTY_ARRAY  # what an alert asks for: no look at each entry
     if len(pending) > MANY_ENTRIES and (query.count > MANY_ENTRIES or query.min_idle_ms > 0):
         blocks = pending.lend(query.start, query.end)
         return LongReply(_list_in_pieces(blocks, owner, query, now_ms))

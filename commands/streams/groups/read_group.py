@@ -186,6 +186,7 @@ _IDS = EntryIDs()
             find=key_positions,
         ),
     ),
+    is_quick=True,
 )
 def xreadgroup(client: Client, request: Request) -> bytes | Block | LongReply:
     """Map from key to entries, of the streams that have some; null if none has.
@@ -199,12 +200,12 @@ def xreadgroup(client: Client, request: Request) -> bytes | Block | LongReply:
         read = _parse(client, request.words())
         if read.is_timeless:
             _KNOWN.put(identity, read)
+        request.takes_long = True
         return read.serve(client)
+    request.takes_long = not read.is_plain
     reply = read.serve(client)
     # Redis looks at each key twice as well: for its group, and to read.
     client.instance.stats.keyspace_hits += read.streams
-    if read.is_plain and type(reply) is bytes:
-        request.mark_quick(len(reply))
     return reply
 
 
