@@ -152,7 +152,6 @@ COMPILED = (
     "server/requests/command_clock.py",
     "server/requests/dispatch.py",
     "server/loop/cycle.py",
-    "server/tls/transport.py",
     "commands/core/propagation.py",
     "server/requests/session.py",
     "server/requests/waiters.py",

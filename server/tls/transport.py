@@ -15,15 +15,17 @@ import ssl
 from collections.abc import Callable
 from typing import Any, cast
 
-import cython
-
 # The largest record of TLS. The buffers in memory grow to what they once held, and stay so.
-_RECORD_BYTES: cython.Py_ssize_t = 16 * 1024
+_RECORD_BYTES = 16 * 1024
 
 
-@cython.cclass
 class EncryptedTransport:
     """One accepted connection, from its handshake on."""
+
+    __slots__ = (
+        "__weakref__", "_client", "_context", "_enqueue", "_handshake", "_has_ended", "_incoming",
+        "_is_kept", "_make_client", "_outgoing", "_socket", "_ssl", "_waiting",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -184,7 +186,6 @@ class EncryptedTransport:
         self._send()
         return parts
 
-    @cython.cfunc
     def _shake_hands(self) -> None:
         """Go on with the handshake. Raises SSLWantReadError if more is to come, SSLError."""
         self._ssl.do_handshake()
@@ -194,12 +195,10 @@ class EncryptedTransport:
             self._client = self._make_client()
             self._client.connection_made(cast("asyncio.Transport", self))
 
-    @cython.cfunc
     def _send(self) -> None:
         if self._outgoing.pending:
             self._socket.write(self._outgoing.read())
 
-    @cython.cfunc
     def _end(self) -> None:
         """Report that the peer has closed its side."""
         self._has_ended = True
