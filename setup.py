@@ -128,6 +128,8 @@ COMPILED = (
     "commands/hashes/fields.py",
     "commands/keys/existence.py",
     "commands/keys/pattern.py",
+    "commands/lists/blocking_pops.py",
+    "commands/lists/blpop.py",
     "commands/lists/elements.py",
     "commands/pubsub/messages.py",
     "commands/pubsub/registry.py",

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TypeVar
 
 from commands.core.arguments import INT64_MAX, Arguments, parse_int
@@ -31,14 +32,25 @@ AnyValue = TypeVar("AnyValue", bound=Value)
 
 # Up to this many digits, a number of seconds is within the bounds.
 _FEW_DIGITS = 9
+_REMEMBERED_TIMEOUTS = 64
 
 
 def parse_timeout(text: bytes, now_ms: int) -> int:
     """Seconds, with fractions, as milliseconds; 0 is for ever. Raises ReplyError."""
     if text.isdigit() and len(text) <= _FEW_DIGITS:
         return 1000 * int(text)
+    timeout_ms = _milliseconds(text)
+    if timeout_ms > INT64_MAX - now_ms:
+        raise ReplyError(errors.TIMEOUT_OUT_OF_RANGE)
+    return timeout_ms
+
+
+# Programs send the same text again and again, and fractions take long.
+@lru_cache(_REMEMBERED_TIMEOUTS)
+def _milliseconds(text: bytes) -> int:
+    """Seconds as milliseconds, rounded as C's long double is. Raises ReplyError."""
     try:
-        timeout_ms = math.ceil(long_double.parse(text) * 1000)
+        timeout_ms = math.ceil(long_double.nearest(long_double.parse(text) * 1000))
     except long_double.NotFinite:
         is_negative = text.startswith(b"-")
         raise ReplyError(
@@ -48,8 +60,6 @@ def parse_timeout(text: bytes, now_ms: int) -> int:
         raise ReplyError(errors.TIMEOUT_NOT_A_FLOAT) from None
     if timeout_ms < 0:
         raise ReplyError(errors.TIMEOUT_NEGATIVE)
-    if timeout_ms > INT64_MAX - now_ms:
-        raise ReplyError(errors.TIMEOUT_OUT_OF_RANGE)
     return timeout_ms
 
 
