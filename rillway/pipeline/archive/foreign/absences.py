@@ -28,6 +28,8 @@ from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.wire.ids import MAX_ID, MAX_SEQ, make_id, ms_of
 
 Key: TypeAlias = tuple[str, int, int]
+# Of a stream: each commit writes them.
+MAX_SPANS = 1000
 Records: TypeAlias = dict[str, StreamRecord]
 
 
@@ -133,10 +135,37 @@ def _lacking(table: ArchiveTable, file: ArchivedFile) -> int:
 
 
 def _with(record: StreamRecord, absence: Absence) -> StreamRecord:
-    if absence in record.absent:
+    if any(_covers(one, absence) for one in record.absent):
         return record
     every = sorted([*record.absent, absence], key=lambda one: (one.epoch, one.first))
-    return replace(record, absent=tuple(every))
+    return replace(record, absent=tuple(_fewer(every) if len(every) > MAX_SPANS else every))
+
+
+def _covers(one: Absence, other: Absence) -> bool:
+    is_alike = (one.epoch, one.is_lost) == (other.epoch, other.is_lost)
+    return one == other or (
+        is_alike and not one.is_lost and one.first <= other.first and other.last <= one.last
+    )
+
+
+def _fewer(spans: Sequence[Absence]) -> Iterator[Absence]:
+    """Yield spans of which each second one of deleted rows is joined with the one before.
+
+    A span may have rows: only entries without a row count as absent.
+    """
+    held: Absence | None = None
+    for one in spans:
+        if held is None or held.is_lost or one.is_lost or held.epoch != one.epoch:
+            if held is not None:
+                yield held
+            held = one
+            continue
+        numbers = held.entries, one.entries
+        entries = None if None in numbers else sum(number or 0 for number in numbers)
+        yield replace(held, last=max(held.last, one.last), entries=entries)
+        held = None
+    if held is not None:
+        yield held
 
 
 def _file(store: Store, path: str) -> ArchivedFile:

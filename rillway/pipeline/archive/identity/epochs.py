@@ -118,6 +118,15 @@ class StreamRecord:
         epochs = self.state.epochs
         return {one.number: self.end.id if one.end is None else one.end for one in epochs}
 
+    def spans(self, epoch: int) -> list[tuple[int, int]]:
+        """Return the absent ranges of IDs of an epoch, in order and without overlaps."""
+        found: list[tuple[int, int]] = []
+        for first, last in sorted((a.first, a.last) for a in self.absent if a.epoch == epoch):
+            if found and first <= found[-1][1]:
+                first, last = found[-1][0], max(found.pop()[1], last)
+            found.append((first, last))
+        return found
+
     def lacks(self, epoch: int, entry_id: int) -> bool:
         """Return True if the absence of an entry of an epoch is known."""
         return any(one.epoch == epoch and one.first <= entry_id <= one.last for one in self.absent)

@@ -7,6 +7,7 @@ groups). So it is done only if the marker proves nothing: after a crash, a failo
 from __future__ import annotations
 
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -108,9 +109,14 @@ def _is_absent(table: ArchiveTable, stream: str, epoch: int) -> Callable[[int], 
     if record is None or not record.absent:
         return lambda entry_id: False
     line = line_of(record.state.epochs, epoch)
-    return lambda entry_id: next(
-        (record.lacks(number, entry_id) for number, until in line if entry_id <= until), False
-    )
+    parts = [(until, record.spans(number)) for number, until in line]
+
+    def is_absent(entry_id: int) -> bool:
+        spans = next((its for until, its in parts if entry_id <= until), [])
+        place = bisect_right(spans, (entry_id, MAX_ID)) - 1
+        return place >= 0 and entry_id <= spans[place][1]
+
+    return is_absent
 
 
 def live_identities(

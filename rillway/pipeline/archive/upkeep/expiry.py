@@ -111,6 +111,9 @@ def _records(
                 record,
                 expired_before_ms=max(before_ms, record.expired_before_ms or 0),
                 expired={**record.expired, epoch: last_ms},
+                absent=tuple(
+                    one for one in record.absent if one.epoch != epoch or ms_of(one.last) > last_ms
+                ),
             )
     return changed
 

@@ -53,6 +53,8 @@ spark.sql(f"CALL mirror.system.register_table('rillway.archive', '{metadata}')")
 for table in (f"delta.`{archive}`", "mirror.rillway.archive"):
     [row] = spark.sql(f"SELECT count(*), sum(ms) FROM {table} WHERE stream = 'a'").collect()
     print("found", *row)
+spark.sql(f"DELETE FROM delta.`{archive}` WHERE stream = 'a' AND id = '3-0'")
+spark.sql(f"OPTIMIZE delta.`{archive}`")
 """
 
 
@@ -93,3 +95,6 @@ def test_spark_reads_the_log_and_the_mirror(archive: str, tmp_path: Path) -> Non
     )  # fmt: skip
     found = [line for line in done.stdout.splitlines() if line.startswith("found")]
     assert found == ["found 50 1275"] * 2
+    rows = ArchiveTable.open(archive).rows("a").batches()
+    ids = [entry_id for _, batch in rows for entry_id in batch.column("id").to_pylist()]
+    assert ids == [f"{n}-0" for n in range(1, 51) if n != 3]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from rillway.pipeline.archive.files import parquet_files, rows
@@ -114,6 +117,44 @@ def test_rows_of_one_file_may_come_between_those_of_another(
     assert ids_of(rows_of(tmp_path, files)) == expected
     middle = Segment(1, parse_id("3-0"), parse_id("15-0"))
     assert ids_of(rows_of(tmp_path, files, middle)) == expected[2:15]
+
+
+def foreign(folder: Path, file: ArchivedFile, **options: Any) -> ArchivedFile:
+    """The rows of a file as another program writes them: in another order, with other types."""
+    table = pq.ParquetFile(folder / file.path).read()
+    order = [row for start in (1, 0) for row in range(start, len(table), 2)]
+    found = table.take(order).select(sorted(table.column_names))
+    types = {"id": pa.string_view(), "stream": pa.dictionary(pa.int32(), pa.string())}
+    for name, kind in types.items():
+        place = found.schema.get_field_index(name)
+        found = found.set_column(place, name, found.column(name).cast(kind))
+    path = file.path.replace(".parquet", "-c000.snappy.parquet")
+    pq.write_table(found, folder / path, row_group_size=2, **options)
+    return replace(file, path=path)
+
+
+@pytest.mark.parametrize("options", [{}, {"use_deprecated_int96_timestamps": True}])
+def test_rows_of_another_program_are_sorted_and_have_the_archives_types(
+    tmp_path: Path, options: dict[str, Any]
+) -> None:
+    ids = [f"{n}-0" for n in range(1, 8)]
+    one, other = write_files(tmp_path, [batch_of(*ids)]), write_files(tmp_path, [batch_of("3-5")])
+    expected = rows_of(tmp_path, [*one, *other])
+    files = [foreign(tmp_path, one[0], **options), *other]
+    assert not files[0].is_own and files[1].is_own
+    found = rows_of(tmp_path, files)
+    assert ids_of(found) == [*ids[:3], "3-5", *ids[3:]]
+    tables = [pa.Table.from_batches([b for _, b in each.batches()]) for each in (found, expected)]
+    assert tables[0].equals(tables[1])
+    assert ids_of(rows_of(tmp_path, [*files, *one])) == ids_of(expected)
+
+
+def test_rows_after_the_archived_end_are_an_error_in_files_of_others(tmp_path: Path) -> None:
+    [file] = write_files(tmp_path, [batch_of("1-0", "2-0", "3-0")])
+    found = replace(rows_of(tmp_path, [file]), ends={1: parse_id("2-0")})
+    assert ids_of(found) == ["1-0", "2-0", "3-0"]
+    with pytest.raises(ArchiveError, match="it has 3-0 of s, after the archived end"):
+        ids_of(replace(found, files=[foreign(tmp_path, file)]))
 
 
 def test_a_file_that_is_missing_or_damaged_is_named(tmp_path: Path) -> None:

@@ -8,7 +8,9 @@ import pytest
 from deltalake import DeltaTable
 
 from rillway.pipeline.archive.files.store import store_of
-from rillway.pipeline.archive.foreign.absences import lost_with
+from rillway.pipeline.archive.foreign import absences
+from rillway.pipeline.archive.foreign.absences import lost_with, removed_by
+from rillway.pipeline.archive.foreign.commits import OPERATION, commits_since
 from rillway.pipeline.archive.identity.epochs import Absence
 from rillway.pipeline.archive.identity.walk import walk
 from rillway.pipeline.archive.repair.repairs import repair
@@ -54,6 +56,30 @@ def test_of_deleted_files_is_known_what_the_log_has(root: Path, *, is_logged: bo
     assert ("not known: the rows of 2 deleted files" in done) is not is_logged
     span = Absence(1, make_id(1), make_id(3, MAX_SEQ), 1)
     assert absent(root) == absent(root, OTHER) == ((span,) if is_logged else ())
+
+
+def test_many_spans_become_fewer_and_are_recorded_once(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(absences, "MAX_SPANS", 2)
+    deleted = [(day, 2) for day in range(3)]
+    ms = ", ".join(str(number * DAY_MS + n) for number, n in deleted)
+    DeltaTable(str(root)).delete(f"ms IN ({ms})")
+    for _ in range(2):
+        assert repair(store_of(root)).left == []
+        assert absent(root) == (
+            Absence(1, day(0, 2), day(1, 2), 2),
+            Absence(1, day(2, 2), day(2, 2), 1),
+        )
+    table = ArchiveTable.open(root)
+    commits = commits_since(table, {OPERATION: "none"}).commits
+    assert (
+        removed_by(table, [one for one in commits if one.removed])[0][STREAM]
+        == table.records[STREAM]
+    )
+    record = table.records[STREAM]
+    assert record.spans(1) == [(day(0, 2), day(1, 2)), (day(2, 2), day(2, 2))]
+    assert record.spans(2) == []
 
 
 def test_a_restore_has_lost_rows(root: Path) -> None:
