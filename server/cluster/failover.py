@@ -228,7 +228,7 @@ class Failover:
             raise ReplyError(b"ERR You should send CLUSTER FAILOVER to a replica")
         if me.primary is None:
             raise ReplyError(b"ERR I'm a replica but my master is unknown to me")
-        if not mode and (me.primary.is_failed or not me.primary.is_linked):
+        if not mode and not _can_be_asked(me.primary):
             raise ReplyError(b"ERR Master is down or failed, please use CLUSTER FAILOVER FORCE")
         self._end_manual()
         self._election_ms = None
@@ -260,7 +260,8 @@ class Failover:
 
     def take_over(self, monotonic_ms: int) -> None:
         """Handle MFSTART of this replica's primary, which is about to end."""
-        if self._manual_until_ms is None:
+        primary = self._state.myself.primary
+        if self._manual_until_ms is None and primary is not None and _can_be_asked(primary):
             self.begin_manual(b"", monotonic_ms)
 
     def pause_for(self, replica: Node, monotonic_ms: int) -> None:
@@ -316,6 +317,10 @@ class Failover:
             state.log(f"Migrating to orphaned master {orphaned.id}")
             self.follow(orphaned)
             state.changed()
+
+
+def _can_be_asked(primary: Node) -> bool:
+    return primary.is_linked and not primary.is_failed
 
 
 def _working_replicas(primary: Node) -> int:

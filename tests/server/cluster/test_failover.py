@@ -260,6 +260,14 @@ def test_a_replica_that_its_primary_asks_begins_a_manual_failover() -> None:
     assert core.said(messages.MFSTART) == []
 
 
+def test_a_replica_does_not_take_over_from_a_primary_that_it_cannot_ask() -> None:
+    core = SmallCluster("bcd", primary="b")
+    core.node("b").flags |= FAIL
+    core.hear("b", messages.MFSTART)
+    core.pass_time(300, alive="cd")
+    assert core.said(messages.MFSTART) == []
+
+
 def test_a_stranger_cannot_pause_writes() -> None:
     core = SmallCluster("b")
     assert not any(isinstance(each, PauseWrites) for each in core.hear("b", messages.MFSTART))
