@@ -114,7 +114,7 @@ _FAMILIES = {
     "watching/": "What `rillway top` takes of the server",
     "console/": "What `rillway console` takes of the server",
     "policies/": "Retention, delays, deadlines",
-    "programs/": "Programs that people run",
+    "programs/": "Programs that people run, by processor time",
 }
 _PROGRAMS = "programs/"
 _SERVERS = ("rillway", "redis", "valkey")
@@ -235,9 +235,14 @@ def _families(cases: Mapping[str, Case]) -> Iterator[str]:
     yield _row("family", "cases", "Rillway ahead", "Redis ahead", "worst", "median", "best")
     yield _row(*["---"] * 7)
     for prefix, title in _FAMILIES.items():
-        gains = [_gain(case) for name, case in cases.items() if name.startswith(prefix)]
+        gains = [_gain(case) for name, case in cases.items() if _counts(name, prefix)]
         if gains:
             yield _row(title, *_spread(gains))
+
+
+def _counts(name: str, prefix: str) -> bool:
+    """Whether a case counts in a family. Of programs, the rates and times are mostly their own."""
+    return name.startswith(prefix) and (prefix != _PROGRAMS or name.endswith(_CPU))
 
 
 def _spread(gains: Sequence[float]) -> Iterator[str]:

@@ -106,4 +106,7 @@ def test_a_program_has_a_row_and_its_rate_counts_where_the_cores_are_busy() -> N
     figures = "3, 2, 4 | 30.0, 15.0, 20.0 | 2.00 | 1.50 |"
     assert f"| rq-work | 90.0, 100, 120 | 0.80, 0.50, 0.10 | 0.90 | {figures}" in found
     assert f"| rq-send | 90.0, 100, 120 | 0.70, 0.60, 0.90 |  | {figures}" in found
+    assert (
+        "| Programs that people run, by processor time | 2 | 2 | 0 | 2.00 | 2.00 | 2.00 |" in found
+    )
     assert "| programs/rq-send | requests/s | 90.0 | 100 | 0.90 | 120 | 0.75 |" in found
