@@ -33,6 +33,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+
 from rillway.pipeline.archive.archiver import Archiver, ArchiverSettings
 from rillway.pipeline.archive.engine import LocalEngine
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
@@ -183,7 +186,10 @@ class Archiving:
 class Chaos:
     """All that runs, and what is done to it: each of `WOUNDS` is the name of a method."""
 
-    WOUNDS = ("lose_tail", "kill_archiver", "compact", "switch", "kill_executor", "kill_primary")
+    WOUNDS = (
+        *("lose_tail", "kill_archiver", "compact", "compact_elsewhere"),
+        *("switch", "kill_executor", "kill_primary"),
+    )
 
     def __init__(
         self, folder: Path, kind: str, streams: int, engines: Sequence[str], seed: int
@@ -277,6 +283,11 @@ class Chaos:
     def compact(self) -> None:
         with suppress(ArchiveError):  # an archiver compacts the same files
             compact(ArchiveTable.open(self.archive), vacuum_after_hours=24)
+
+    def compact_elsewhere(self) -> None:
+        """As another program does, which puts rows in an order of its own."""
+        with suppress(DeltaError):  # an archiver compacts the same files
+            DeltaTable(self.archive).optimize.z_order(["fields"])
 
     # -- how --------------------------------------------------------------------------------------
 

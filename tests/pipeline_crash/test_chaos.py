@@ -9,7 +9,7 @@ import pytest
 from tests.pipeline_crash.chaos import Chaos
 from tests.pipeline_crash.population import ADDED, HELD, Gaps, Numbers, Verdict
 
-SHORT = ("lose_tail", "kill_archiver", "compact", "switch")
+SHORT = ("lose_tail", "kill_archiver", "compact_elsewhere", "compact", "switch")
 
 
 @pytest.mark.integration
