@@ -4,7 +4,7 @@
 `files`         its files: location, writing, reading, merging
 `archiver`      moves entries from streams to the table, in rounds
 `stages`        the stages of a stream in a round, as a table of transitions
-`round_stream`  a stream in a round: the range to archive, and what a batch adds
+`round_stream`  the streams in a round: the range to archive, and what a batch adds
 `commits`       commits a batch, unless another archiver was first
 `batches`       divides the entries of a batch among tasks
 `tasks`         read entries of several streams and write them to files

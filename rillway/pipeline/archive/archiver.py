@@ -52,18 +52,13 @@ from rillway.pipeline.archive.identity.units import units_of
 from rillway.pipeline.archive.lease import LIFETIME_MS, Leases, lease_key
 from rillway.pipeline.archive.limits import BATCH_BYTES, BATCH_ENTRIES
 from rillway.pipeline.archive.report.rounds import RoundOutcome, StreamReport
-from rillway.pipeline.archive.round_stream import RoundStream, Step
-from rillway.pipeline.archive.stages import UNFINISHED, Event, Stage, Stages
+from rillway.pipeline.archive.round_stream import RoundStream, RoundStreams, Step
+from rillway.pipeline.archive.stages import Stage
 from rillway.pipeline.archive.table import (
     ArchiveError,
     ArchiveTable,
 )
-from rillway.pipeline.archive.tasks import (
-    ArchiveLossPolicy,
-    PartLost,
-    ServerChanged,
-    WriteTask,
-)
+from rillway.pipeline.archive.tasks import PartLost, ServerChanged, WriteTask
 from rillway.pipeline.archive.trim import Trimmed, Trimmer, TrimRules, server_time_ms
 from rillway.pipeline.ranges.discovery import StreamMissing, check_there, kinds_of
 from rillway.pipeline.ranges.loss import DataLost
@@ -194,32 +189,29 @@ class _Round:
         self._hooks = hooks
         self._planner = Planner(connection)
         self._guards = Guards(connection)
-        self._trimmer = Trimmer(connection, settings.rules)
         self._changes = changes
         self._commits = Commits(table, leases, hooks.reached, changes)
-        names = leases.held
-        self._stages = Stages(names)
-        self._streams: dict[str, RoundStream] = {}
-        self._policies = {name: ArchiveLossPolicy(accepts=settings.accepts_loss) for name in names}
-        self._source_is_known = False
-        self._today = date.max
-        self.outcome = RoundOutcome({name: StreamReport(name) for name in names})
+        self._streams = streams = RoundStreams(leases.held, accepts_loss=settings.accepts_loss)
+        self._recogniser = _Recogniser(connection, table, settings, streams)
+        self._finisher = _Finisher(connection, table, settings, streams, hooks, changes)
+
+    @property
+    def outcome(self) -> RoundOutcome:
+        return self._streams.outcome
 
     def run(self) -> None:
         """Run the round. Raises what Archiver.round raises."""
         for _ in range(MAX_ATTEMPTS):
-            self._stages.move(self._stages.at(Stage.CHANGED), Event.RETRIED)
+            self._streams.retry()
             self._table.refresh()
             self._changes.check()
             self._leave_out(self._attempt())
-            if not self._stages.at(Stage.CHANGED):
+            if not self._streams.changed():
                 break
-        for name in self._stages.at(Stage.CHANGED):
-            change = self._stages.reasons[name]
+        for name, change in self._streams.changed().items():
             text = f"{name}: gave up after {MAX_ATTEMPTS} attempts: {change}"
-            self._fail({name: ArchiveError(text)})
-        for name, report in self.outcome.reports.items():
-            report.notes = list(dict.fromkeys([*report.notes, *self._policies[name].notes]))
+            self._streams.fail({name: ArchiveError(text)})
+        self._streams.note_losses()
 
     def _attempt(self) -> ConnectionLost | EngineFailed | None:
         """Archive and trim all streams that are not finished.
@@ -232,7 +224,7 @@ class _Round:
         except (ConnectionLost, EngineFailed) as error:
             if not self._connection.is_cluster:
                 raise
-            self._stages.move(self._stages.at(*UNFINISHED), Event.CHANGED, str(error))
+            self._streams.change_all(str(error))
             return error
         return None
 
@@ -240,113 +232,36 @@ class _Round:
         """Leave out changed streams whose node does not answer. Raises `error` if it has another
         cause.
         """
-        if changed := self._stages.at(Stage.CHANGED):
+        if changed := list(self._streams.changed()):
             self._connection.leave_out()
             away = away_of(self._connection, changed)
             if isinstance(error, EngineFailed) and not away:
                 raise error
-            self._fail(away)
-
-    def _fail(self, errors: Mapping[str, Exception]) -> None:
-        self.outcome.failures |= errors
-        self._stages.move(errors, Event.FAILED)
-        for name in errors:
-            del self.outcome.reports[name]
+            self._streams.fail(away)
 
     def _archive(self) -> None:
         """Recognise streams, then archive and trim those that were recognised."""
         record_place(self._connection, self._table.group, self._table.store.uri)
-        self._recognise(self._stages.at(Stage.UNRECOGNISED))
-        self._delete_returned(self._at(Stage.READING, Stage.ARCHIVED))
+        self._recogniser.recognise()
+        self._delete_returned(self._streams.at(Stage.READING, Stage.ARCHIVED))
         self._hooks.reached("recognised")
-        self._mark(self._at(Stage.READING, Stage.ARCHIVED))
+        self._mark(self._streams.at(Stage.READING, Stage.ARCHIVED))
         self._hooks.reached("marked")
-        self._hooks.planned(sum(stream.left for stream in self._at(Stage.READING)))
-        while (reading := self._at(Stage.READING)) and not self._hooks.is_interrupted():
+        self._hooks.planned(sum(stream.left for stream in self._streams.at(Stage.READING)))
+        while (reading := self._streams.at(Stage.READING)) and not self._hooks.is_interrupted():
             self._archive_batch(reading)
-        for stream in self._at(Stage.READING):
+        for stream in self._streams.at(Stage.READING):
             stream.report.is_complete = False
         # A trim relies on the marker, so the table must know the marker's epoch first.
-        while uncommitted := self._uncommitted(Stage.READING, Stage.ARCHIVED):
+        while uncommitted := self._streams.uncommitted(Stage.READING, Stage.ARCHIVED):
             self._commit([Step(stream, stream.record) for stream in uncommitted], [])
-        self._finish(self._at(Stage.READING, Stage.ARCHIVED))
+        self._finisher.finish(self._streams.at(Stage.READING, Stage.ARCHIVED))
 
     def _delete_returned(self, streams: Sequence[RoundStream]) -> None:
         """Delete erased entries that came back, before anything of the streams is read."""
         there = {stream.name: (stream.record.state, stream.facts) for stream in streams}
         returned = delete_returned(self._connection, self._table, there)
-        self._stages.move(returned, Event.CHANGED, "erased entries were there again")
-
-    def _at(self, *stages: Stage) -> list[RoundStream]:
-        return [self._streams[name] for name in self._stages.at(*stages)]
-
-    def _uncommitted(self, *stages: Stage) -> list[RoundStream]:
-        """The streams whose state must be committed even if they have no new entries."""
-        return [stream for stream in self._at(*stages) if stream.needs_commit]
-
-    # -- recognition ------------------------------------------------------------------------------
-
-    def _recognise(self, names: Sequence[str]) -> None:
-        settings = self._settings
-        rules = Rules(settings.opens_new_epoch, self._source_is_known)
-        now_ms = server_time_ms(self._connection)
-        try:
-            found = recognise_all(self._connection, self._table, names, rules, now_ms)
-        except ServerError as error:
-            if error.code != "WRONGTYPE":
-                raise
-            names = [name for name in names if self._is_usable(name)]
-            found = recognise_all(self._connection, self._table, names, rules, now_ms)
-        records = self._table.records
-        lasts = {
-            name: one.seen.facts.last_id
-            for name, one in found.items()
-            if isinstance(one, Recognised)
-        }
-        units = units_of(self._connection, records, lasts, settings.id_unit, now_ms)
-        self._today = day_of(now_ms)
-        for name, one in found.items():
-            report = self.outcome.reports[name]
-            before = records.get(name)
-            report.end = MIN_ID if before is None else before.end.id
-            if isinstance(one, Refused):
-                self._fail({name: one})
-            elif one is None:
-                report.is_missing = self._is_usable(name)
-                if report.is_missing:
-                    self._stages.move([name], Event.IS_MISSING)
-            else:
-                self._source_is_known |= one.is_proven
-                report.notes += one.notes
-                try:
-                    stream = RoundStream.recognised(
-                        report, self._policies[name], before, one, units[name]
-                    )
-                except (ArchiveError, DataLost) as error:
-                    self._fail({name: error})
-                    continue
-                self._streams[name] = stream
-                event = Event.HAS_ENTRIES if stream.has_entries else Event.HAS_NONE_LEFT
-                self._stages.move([name], event)
-
-    def _is_usable(self, name: str) -> bool:
-        """Return True for a stream, and for a missing key if that is no error.
-
-        It is an error for a required stream that was never archived, unless missing ones are
-        allowed. Marks other streams as failed.
-        """
-        settings = self._settings
-        is_required = settings.required is None or name in settings.required
-        is_known = self._table.record(name) is not None
-        may_be_missing = settings.allows_missing or not is_required or is_known
-        try:
-            [kind] = kinds_of(self._connection, [name]).values()
-            if kind != "none" or not may_be_missing:
-                check_there(self._connection, name)
-        except StreamMissing as error:
-            self._fail({name: error})
-            return False
-        return True
+        self._streams.change(returned, "erased entries were there again")
 
     def _mark(self, streams: Sequence[RoundStream]) -> None:
         """Create or move the markers that are not where archiving continues."""
@@ -358,14 +273,11 @@ class _Round:
             }
         )
 
-    def _marker(self, stream: RoundStream) -> str:
-        return self._table.marker(stream.epochs[-1])
-
     def _move_markers(self, moves: Mapping[str, MarkerMove]) -> None:
         """Move markers, which show in XINFO GROUPS how far the archive is."""
         for name, outcome in self._guards.move_all(moves).items():
             if outcome != DONE:
-                self._stages.move([name], Event.CHANGED, REASONS[outcome])
+                self._streams.change([name], REASONS[outcome])
 
     # -- a batch ----------------------------------------------------------------------------------
 
@@ -374,25 +286,25 @@ class _Round:
         try:
             batch = self._write(reading)
         except PartLost as loss:
-            self._fail({loss.stream: DataLost(str(loss))})
+            self._streams.fail({loss.stream: DataLost(str(loss))})
             return
         except EntryUnreadable as error:
-            self._fail({error.stream: ArchiveError(str(error))})
+            self._streams.fail({error.stream: ArchiveError(str(error))})
             return
         except ServerChanged as change:
-            self._stages.move([stream.name for stream in reading], Event.CHANGED, str(change))
+            self._streams.change([stream.name for stream in reading], str(change))
             return
         self._hooks.reached("written")
-        self._stages.move(batch.changed, Event.CHANGED, REASONS[ANCHOR])
+        self._streams.change(batch.changed, REASONS[ANCHOR])
         if not batch.reads:
             return
         steps = self._steps(batch)
-        others = [Step(stream, stream.record) for stream in self._uncommitted(Stage.ARCHIVED)]
-        if len(steps) == len(batch.reads) and self._commit([*steps, *others], batch.files):
+        is_whole = len(steps) == len(batch.reads)
+        others = self._streams.uncommitted(Stage.ARCHIVED)
+        steps += [Step(stream, stream.record) for stream in others]
+        if is_whole and self._commit(steps, batch.files):
             self._hooks.advanced(batch.rows)
-            done = [stream for stream in self._at(Stage.READING) if not stream.has_entries]
-            self._stages.move([stream.name for stream in done], Event.HAS_NONE_LEFT)
-            self._finish(done)
+            self._finisher.finish(self._streams.take_archived())
         else:
             # The files hold rows of a stream that is left out, among those of the others.
             for file in batch.files:
@@ -411,7 +323,7 @@ class _Round:
             settings.batch_bytes,
             self._table.columns,
             self._connection.left_out,
-            self._today,
+            self._recogniser.today,
         )
         parts = [stream.part() for stream in reading]
         planned = partial(self._hooks.reached, "planned")
@@ -421,11 +333,8 @@ class _Round:
         """Return the steps of a batch, except for streams that turn out to have lost entries."""
         batch.check(self._table.store)
         self._check_markers(batch)
-        reads = {
-            name: found
-            for name, found in batch.reads.items()
-            if self._stages[name] is Stage.READING
-        }
+        reading = {stream.name for stream in self._streams.at(Stage.READING)}
+        reads = {name: found for name, found in batch.reads.items() if name in reading}
         needing = [name for name in reads if self._streams[name].needs_facts(reads[name])]
         facts = all_facts(self._connection, needing)
         steps = []
@@ -434,7 +343,7 @@ class _Round:
             try:
                 steps.append(stream.step(found, facts.get(name)))
             except DataLost as loss:
-                self._fail({name: loss})
+                self._streams.fail({name: loss})
             except LayoutClash as clash:
                 # Two tasks have numbered their layouts alike. The batch is read again with both.
                 stream.record = replace(stream.record, layouts=clash.kept)
@@ -452,8 +361,8 @@ class _Round:
         ]
         for name, infos in all_group_infos(self._connection, names).items():
             stream = self._streams[name]
-            if group_positions(infos).get(self._marker(stream)) != stream.at.id:
-                self._stages.move([name], Event.CHANGED, REASONS[MARKER])
+            if group_positions(infos).get(_marker(self._table, stream)) != stream.at.id:
+                self._streams.change([name], REASONS[MARKER])
 
     def _commit(self, steps: Sequence[Step], files: Sequence[ArchivedFile]) -> bool:
         """Commit a batch and move the markers; False if one of the streams must be left out.
@@ -461,20 +370,20 @@ class _Round:
         Raises ArchiveError.
         """
         errors = self._commits.commit(steps, files)
-        self.outcome.conflicts = self._commits.conflicts
+        self._streams.outcome.conflicts = self._commits.conflicts
         if errors:
-            self._fail(errors)
+            self._streams.fail(errors)
             return False
         self._committed(steps, files)
         return True
 
     def _committed(self, steps: Sequence[Step], files: Sequence[ArchivedFile]) -> None:
-        self.outcome.commits += 1
-        self.outcome.files += len(files)
-        self.outcome.bytes += sum(file.size_bytes for file in files)
+        self._streams.outcome.commits += 1
+        self._streams.outcome.files += len(files)
+        self._streams.outcome.bytes += sum(file.size_bytes for file in files)
         moves = {}
         for step in steps:
-            stream, marker = step.stream, self._marker(step.stream)
+            stream, marker = step.stream, _marker(self._table, step.stream)
             move = stream.committed(step, self._table.record(stream.name), marker)
             if move is not None:
                 moves[stream.name] = move
@@ -483,18 +392,116 @@ class _Round:
         self._hooks.reached("placed")
         self._hooks.committed()
 
-    # -- trim -------------------------------------------------------------------------------------
 
-    def _finish(self, streams: Sequence[RoundStream]) -> None:
+def _marker(table: ArchiveTable, stream: RoundStream) -> str:
+    return table.marker(stream.epochs[-1])
+
+
+class _Recogniser:
+    """Finds out which streams are those that were archived before, and what is new in them."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        table: ArchiveTable,
+        settings: ArchiverSettings,
+        streams: RoundStreams,
+    ) -> None:
+        self._connection = connection
+        self._table = table
+        self._settings = settings
+        self._streams = streams
+        self._source_is_known = False
+        self.today = date.max  # of the server, when it recognised streams last
+
+    def recognise(self) -> None:
+        """Recognise the streams that this attempt has not checked yet."""
+        settings, names = self._settings, self._streams.unrecognised()
+        rules = Rules(settings.opens_new_epoch, self._source_is_known)
+        now_ms = server_time_ms(self._connection)
+        try:
+            found = recognise_all(self._connection, self._table, names, rules, now_ms)
+        except ServerError as error:
+            if error.code != "WRONGTYPE":
+                raise
+            names = [name for name in names if self._is_usable(name)]
+            found = recognise_all(self._connection, self._table, names, rules, now_ms)
+        records = self._table.records
+        lasts = {
+            name: one.seen.facts.last_id
+            for name, one in found.items()
+            if isinstance(one, Recognised)
+        }
+        units = units_of(self._connection, records, lasts, settings.id_unit, now_ms)
+        self.today = day_of(now_ms)
+        for name, one in found.items():
+            report = self._streams.outcome.reports[name]
+            before = records.get(name)
+            report.end = MIN_ID if before is None else before.end.id
+            if isinstance(one, Refused):
+                self._streams.fail({name: one})
+            elif one is None:
+                report.is_missing = self._is_usable(name)
+                if report.is_missing:
+                    self._streams.miss(name)
+            else:
+                self._source_is_known |= one.is_proven
+                report.notes += one.notes
+                try:
+                    self._streams.add(name, before, one, units[name])
+                except (ArchiveError, DataLost) as error:
+                    self._streams.fail({name: error})
+
+    def _is_usable(self, name: str) -> bool:
+        """Return True for a stream, and for a missing key if that is no error.
+
+        It is an error for a required stream that was never archived, unless missing ones are
+        allowed. Marks other streams as failed.
+        """
+        settings = self._settings
+        is_required = settings.required is None or name in settings.required
+        is_known = self._table.record(name) is not None
+        may_be_missing = settings.allows_missing or not is_required or is_known
+        try:
+            [kind] = kinds_of(self._connection, [name]).values()
+            if kind != "none" or not may_be_missing:
+                check_there(self._connection, name)
+        except StreamMissing as error:
+            self._streams.fail({name: error})
+            return False
+        return True
+
+
+class _Finisher:
+    """Trims streams whose new entries are archived."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        table: ArchiveTable,
+        settings: ArchiverSettings,
+        streams: RoundStreams,
+        hooks: Hooks,
+        changes: Changes,
+    ) -> None:
+        self._connection = connection
+        self._table = table
+        self._settings = settings
+        self._streams = streams
+        self._hooks = hooks
+        self._changes = changes
+        self._trimmer = Trimmer(connection, settings.rules)
+
+    def finish(self, streams: Sequence[RoundStream]) -> None:
         """Trim streams, and destroy the archive's obsolete groups."""
         if not streams:
             return
         group = self._table.group
         lost = self._lost(streams)
-        archived = {
-            stream.name: stream.archived(self._marker(stream), group, lost.get(stream.name, MAX_ID))
-            for stream in streams
-        }
+        archived = {}
+        for stream in streams:
+            marker, end = _marker(self._table, stream), lost.get(stream.name, MAX_ID)
+            archived[stream.name] = stream.archived(marker, group, end)
         # The facts of the others were read when they were recognised.
         moved = [stream.name for stream in streams if stream.is_moved]
         groups = {stream.name: stream.found.seen.groups for stream in streams}
@@ -509,19 +516,18 @@ class _Round:
         self._changes.check()
         if self._settings.trims:
             self._report_trims(streams, self._trimmer.trim_all(archived, facts, groups))
+        changed = self._streams.changed()
         # Last, because until then they show which history a stream had.
         self._connection.call_all(
             [
                 ("XGROUP", "DESTROY", name, stale)
                 for name in archived
-                if self._stages[name] is not Stage.CHANGED
+                if name not in changed
                 for stale in map(group_name, groups[name])
                 if archived[name].is_stale(stale)
             ]
         )
-        self._stages.move(
-            [name for name in archived if self._stages[name] is not Stage.CHANGED], Event.TRIMMED
-        )
+        self._streams.finish(archived)
 
     def _lost(self, streams: Sequence[RoundStream]) -> dict[str, int]:
         """Return the first entries in memory that the archive has lost: they are not trimmed."""
@@ -542,7 +548,7 @@ class _Round:
         for stream in streams:
             trimmed, report = done[stream.name], stream.report
             if trimmed.refused:
-                self._stages.move([stream.name], Event.CHANGED, trimmed.refused)
+                self._streams.change([stream.name], trimmed.refused)
                 continue
             report.trimmed += trimmed.removed
             report.trimmed_by = trimmed.by

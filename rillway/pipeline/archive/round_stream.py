@@ -1,11 +1,11 @@
-"""A stream in a round of the archiver: what is to be archived of it, and what a batch adds.
+"""The streams in a round of the archiver: what is to be archived of each, and what a batch adds.
 
 Pure: archiver.py does the I/O. stages.py has the stages of a stream in a round.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rillway.pipeline.archive.columns.layouts import united
@@ -13,7 +13,8 @@ from rillway.pipeline.archive.files.rows import INT64_MAX
 from rillway.pipeline.archive.identity.epochs import Epoch, StreamRecord
 from rillway.pipeline.archive.identity.guards import MarkerMove
 from rillway.pipeline.archive.identity.recognition import Recognised
-from rillway.pipeline.archive.report.rounds import StreamReport
+from rillway.pipeline.archive.report.rounds import RoundOutcome, StreamReport
+from rillway.pipeline.archive.stages import UNFINISHED, Event, Stage, Stages
 from rillway.pipeline.archive.table import ArchiveError
 from rillway.pipeline.archive.tasks import ArchiveLossPolicy, Part, PartRead
 from rillway.pipeline.archive.trim import Archived
@@ -227,3 +228,84 @@ class Step:
     stream: RoundStream
     record: StreamRecord
     rows: int = 0
+
+
+class RoundStreams:
+    """The streams of a round: at which stage each is, its report, or the error that excluded it."""
+
+    def __init__(self, names: Iterable[str], *, accepts_loss: bool) -> None:
+        names = list(names)
+        self.outcome = RoundOutcome({name: StreamReport(name) for name in names})
+        self._stages = Stages(names)
+        self._policies = {name: ArchiveLossPolicy(accepts=accepts_loss) for name in names}
+        self._recognised: dict[str, RoundStream] = {}
+
+    def __getitem__(self, name: str) -> RoundStream:
+        return self._recognised[name]
+
+    def at(self, *stages: Stage) -> list[RoundStream]:
+        """Return the recognised streams at some stages."""
+        return [self._recognised[name] for name in self._stages.at(*stages)]
+
+    def uncommitted(self, *stages: Stage) -> list[RoundStream]:
+        """Return the streams whose state must be committed even if they have no new entries."""
+        return [stream for stream in self.at(*stages) if stream.needs_commit]
+
+    def unrecognised(self) -> list[str]:
+        """Return the streams that this attempt has not checked yet."""
+        return self._stages.at(Stage.UNRECOGNISED)
+
+    def changed(self) -> dict[str, str]:
+        """Return the streams that have changed since they were recognised, and why."""
+        return {name: self._stages.reasons[name] for name in self._stages.at(Stage.CHANGED)}
+
+    # -- what happens to them ---------------------------------------------------------------------
+
+    def add(
+        self, name: str, before: StreamRecord | None, found: Recognised, unit: str | None
+    ) -> None:
+        """Add what was found of a stream. Raises ArchiveError and DataLost."""
+        report, policy = self.outcome.reports[name], self._policies[name]
+        stream = RoundStream.recognised(report, policy, before, found, unit)
+        self._recognised[name] = stream
+        event = Event.HAS_ENTRIES if stream.has_entries else Event.HAS_NONE_LEFT
+        self._stages.move([name], event)
+
+    def miss(self, name: str) -> None:
+        """Note that the server has no such key."""
+        self._stages.move([name], Event.IS_MISSING)
+
+    def take_archived(self) -> list[RoundStream]:
+        """Return the streams that have no more entries after a commit; they are archived now."""
+        done = [stream for stream in self.at(Stage.READING) if not stream.has_entries]
+        self._stages.move([stream.name for stream in done], Event.HAS_NONE_LEFT)
+        return done
+
+    def change(self, names: Iterable[str], reason: str) -> None:
+        """Note that streams are no longer those that were read."""
+        self._stages.move(names, Event.CHANGED, reason)
+
+    def change_all(self, reason: str) -> None:
+        """Have all unfinished streams recognised again."""
+        self._stages.move(self._stages.at(*UNFINISHED), Event.CHANGED, reason)
+
+    def retry(self) -> None:
+        """Begin the next attempt with the streams that have changed."""
+        self._stages.move(self._stages.at(Stage.CHANGED), Event.RETRIED)
+
+    def fail(self, errors: Mapping[str, Exception]) -> None:
+        """Leave streams out of the round."""
+        self.outcome.failures |= errors
+        self._stages.move(errors, Event.FAILED)
+        for name in errors:
+            del self.outcome.reports[name]
+
+    def finish(self, names: Iterable[str]) -> None:
+        """End the round of trimmed streams, unless they turned out to have changed."""
+        changed = self.changed()
+        self._stages.move([name for name in names if name not in changed], Event.TRIMMED)
+
+    def note_losses(self) -> None:
+        """Add to the reports what the policies of loss have noted."""
+        for name, report in self.outcome.reports.items():
+            report.notes = list(dict.fromkeys([*report.notes, *self._policies[name].notes]))

@@ -8,7 +8,8 @@ from rillway.pipeline.archive.identity.epochs import Epoch, Source, StreamRecord
 from rillway.pipeline.archive.identity.recognition import Recognised
 from rillway.pipeline.archive.identity.sources import Sighting
 from rillway.pipeline.archive.report.rounds import StreamReport
-from rillway.pipeline.archive.round_stream import RoundStream
+from rillway.pipeline.archive.round_stream import RoundStream, RoundStreams
+from rillway.pipeline.archive.stages import Stage
 from rillway.pipeline.archive.table import ArchiveError
 from rillway.pipeline.archive.tasks import ArchiveLossPolicy, PartRead
 from rillway.pipeline.ranges.anchors import Anchor
@@ -112,3 +113,26 @@ def test_a_commit_without_entries_moves_no_marker() -> None:
 def test_ids_that_parquet_cannot_hold_are_refused() -> None:
     with pytest.raises(ArchiveError, match="IDs of 2\\^63 ms or more"):
         stream(StreamFacts(1, id_of(2**63), id_of(2**63), MIN_ID, 1), Position(MIN_ID, 0))
+
+
+def test_the_streams_of_a_round_are_finished_left_out_or_tried_again() -> None:
+    streams = RoundStreams(["new", "old", "gone", "bad"], accepts_loss=False)
+    for name, added in (("new", 10), ("old", 2)):
+        known = stream(facts_of(added), Position(id_of(2), 2))
+        streams.add(name, known.before, known.found, "ms")
+    streams.miss("gone")
+    streams.fail({"bad": ArchiveError("unreadable")})
+    assert [one.name for one in streams.at(Stage.READING)] == ["new"]
+    assert [one.name for one in streams.at(Stage.ARCHIVED)] == ["old"]
+    assert streams.unrecognised() == []
+    assert streams.take_archived() == []  # it has entries left
+    streams.change(["new"], "another stream")
+    streams.finish(["new", "old"])
+    assert streams.changed() == {"new": "another stream"}
+    assert streams.at(Stage.READING, Stage.ARCHIVED) == []
+    streams.retry()
+    assert streams.unrecognised() == ["new"]
+    streams.change_all("a node is away")
+    assert streams.changed() == {"new": "a node is away", "gone": "a node is away"}
+    assert streams.outcome.reports.keys() == {"new", "old", "gone"}
+    assert str(streams.outcome.failures["bad"]) == "unreadable"

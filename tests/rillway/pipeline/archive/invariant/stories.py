@@ -24,7 +24,7 @@ from typing import Any
 from unittest import mock
 
 from rillway.pipeline.archive import archiver as archiver_module
-from rillway.pipeline.archive import commits
+from rillway.pipeline.archive import commits, round_stream
 from rillway.pipeline.archive.identity import guards, recognition, scripts
 from rillway.pipeline.wire.capabilities import Scripts
 from rillway.pipeline.wire.ids import format_id
@@ -97,7 +97,7 @@ MUTANTS: dict[str, Callable[[], Any]] = {
         commits.Commits, "_is_taken", return_value=False
     ),
     "trim by an epoch that no commit names": lambda: mock.patch.object(
-        archiver_module._Round, "_uncommitted", return_value=[]
+        round_stream.RoundStreams, "uncommitted", return_value=[]
     ),
     "place over live entries": lambda: mock.patch.object(
         guards,
