@@ -18,8 +18,10 @@ from commands.scripting.lua_stack cimport (
     release_lock,
     rillway_call,
     rillway_encode,
+    rillway_memory,
     run_function,
     set_interface,
+    take_over_memory,
     tonumber,
 )
 from protocol.request cimport Cutter, Request
@@ -41,12 +43,14 @@ cdef class Crossing:
     cdef object _native
     cdef object _table_from
     cdef object _used
+    cdef object _bound
     cdef dict _runs
     cdef object _reply
     cdef long _base_bytes
     cdef public long limit_bytes
     cdef public bint is_direct
     cdef lua_State *_state
+    cdef rillway_memory *_memory
     cdef int _native_at
     cdef int _functions_at
     cdef int _run_script_at
@@ -54,6 +58,7 @@ cdef class Crossing:
 
     cpdef long used_bytes(self)
     cpdef bint has_room(self, long size_bytes)
+    cpdef bound(self, long limit_bytes)
     cpdef object run(self, Compiled function, bint is_script, int resp, list keys, list rest)
 
 

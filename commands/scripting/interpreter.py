@@ -212,6 +212,7 @@ class Crossing:
         self._native = native
         self._table_from = lua.table_from
         self._used: Callable[[], int] = lua.get_memory_used
+        self._bound: Callable[[int], None] = lua.set_max_memory
         self._reply: bytes | list[bytes] = b""  # of the function that has run
         self._base_bytes = 0
         self.limit_bytes = 0  # of the memory
@@ -243,6 +244,7 @@ class Crossing:
             add_crossing(self._state, self._native_at, self)  # type: ignore[name-defined]  # noqa: F821
             add_codecs(self._state, self._native_at)  # type: ignore[name-defined]  # noqa: F821
             self._base_bytes = self.used_bytes() - self._used()
+            self._memory = take_over_memory(self._state)  # type: ignore[name-defined]  # noqa: F821
         return True
 
     def find_functions(self) -> None:
@@ -260,6 +262,13 @@ class Crossing:
             kbytes: cython.long = collector(self._state, COUNT_KBYTES, 0)  # type: ignore[name-defined]  # noqa: F821
             return kbytes * 1024 + 1023 - self._base_bytes
         return self._used()
+
+    def bound(self, limit_bytes: cython.long) -> None:
+        """Let Lua use no more memory than that; 0: as much as there is."""
+        if cython.compiled and self.is_direct:
+            self._memory.limit = limit_bytes + self._base_bytes if limit_bytes else 0
+        else:
+            self._bound(limit_bytes)
 
     def has_room(self, size_bytes: cython.long) -> bool:
         """Return True if there is memory for a value of that size."""
@@ -448,12 +457,12 @@ class Interpreter:
 
     def collect(self) -> None:
         """Collect garbage; what remains does not count against the next script's limit."""
-        self._lua.set_max_memory(0)
+        self._crossing.bound(0)
         self._collect()
         used_bytes = self._crossing.used_bytes()
         self._crossing.limit_bytes = used_bytes + MEMORY_BYTES
         self._collect_at_bytes = used_bytes + MEMORY_BYTES // 4
-        self._lua.set_max_memory(self._crossing.limit_bytes)
+        self._crossing.bound(self._crossing.limit_bytes)
 
     def check_clock_soon(self) -> None:
         """The running script has called something slow: check the clock at its next instruction."""
@@ -465,11 +474,11 @@ class Interpreter:
         """A function from source. Raises CompileError."""
         if not self.has_room(20 * len(source)):
             self.collect()
-        self._lua.set_max_memory(0)
+        self._crossing.bound(0)
         try:
             function, result, *is_brief = self._compile(source, chunk_name)
         finally:
-            self._lua.set_max_memory(self._crossing.limit_bytes)
+            self._crossing.bound(self._crossing.limit_bytes)
         if function is None:
             raise CompileError(result)
         return Compiled(function, result, is_brief[0])

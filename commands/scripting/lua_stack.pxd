@@ -21,6 +21,8 @@ cdef extern from *:
     typedef struct lua_State lua_State;
     typedef int (*rillway_function)(lua_State *);
 
+    typedef void *(*rillway_allocator)(void *, void *, size_t, size_t);
+
     #define LUA_FUNCTIONS(F) \\
         F(int, gettop, (lua_State *)) \\
         F(void, settop, (lua_State *, int)) \\
@@ -49,7 +51,8 @@ cdef extern from *:
         F(int, next, (lua_State *, int)) \\
         F(void, call, (lua_State *, int, int)) \\
         F(int, pcall, (lua_State *, int, int, int)) \\
-        F(int, gc, (lua_State *, int, int))
+        F(int, gc, (lua_State *, int, int)) \\
+        F(void, setallocf, (lua_State *, rillway_allocator, void *))
 
     #define DECLARED(result, name, arguments) result (*name) arguments;
     static struct {
@@ -158,6 +161,38 @@ cdef extern from *:
         return reference;
     }
 
+    /* The memory of a state comes from Python's allocator, which is quicker with small blocks than
+       that of C: scripts leave hundreds of closures to the collector. It takes back blocks that the
+       other one has made, and needs the lock, which lupa's own calls release. */
+    typedef struct { size_t used, limit; } rillway_memory;
+    static void *allocate(void *data, void *block, size_t old_size, size_t new_size) {
+        rillway_memory *memory = (rillway_memory *) data;
+        size_t used = memory->used - (block ? old_size : 0) + new_size;
+        PyGILState_STATE held = PyGILState_LOCKED;
+        int is_held;
+        if (used > memory->used && memory->limit && used > memory->limit) return NULL;
+        is_held = PyGILState_Check();
+        if (!is_held) held = PyGILState_Ensure();
+        if (new_size) {
+            block = PyObject_Realloc(block, new_size);
+        } else {
+            PyObject_Free(block);
+            block = NULL;
+        }
+        if (!is_held) PyGILState_Release(held);
+        if (block || !new_size) memory->used = used;
+        if (!used) PyMem_RawFree(memory);  /* the state is closed */
+        return block;
+    }
+
+    static rillway_memory *take_over_memory(lua_State *state) {
+        rillway_memory *memory = (rillway_memory *) PyMem_RawCalloc(1, sizeof(rillway_memory));
+        if (!memory) return (rillway_memory *) PyErr_NoMemory();
+        memory->used = (size_t) lua.gc(state, 3, 0) * 1024 + lua.gc(state, 4, 0);
+        lua.setallocf(state, allocate, memory);
+        return memory;
+    }
+
     static void release_lock(void) { Py_BEGIN_ALLOW_THREADS Py_END_ALLOW_THREADS }
     """
     ctypedef struct lua_State
@@ -174,6 +209,9 @@ cdef extern from *:
     int call_fallback(lua_State *state)
     void add_maker(lua_State *state, int native, const char *name, rillway_function function)
     int reference_of(lua_State *state, int native, const char *name)
+    ctypedef struct rillway_memory:
+        size_t used, limit
+    rillway_memory *take_over_memory(lua_State *state) except NULL
     void release_lock()
 
     int gettop "lua.gettop" (lua_State *)
