@@ -283,7 +283,7 @@ def _asked_for(client: Client, request: Request) -> Trim:
     return trim
 
 
-@command("XTRIM", arity=-4, flags=WRITE, keys=one_key(b"RW", b"DELETE"))
+@command("XTRIM", arity=-4, flags=WRITE, keys=one_key(b"RW", b"DELETE"), is_quick=True)
 def xtrim(client: Client, request: Request) -> bytes:
     """Integer: the number of entries removed. Source: Redis 8.2."""
     trim = _asked_for(client, request)
@@ -294,6 +294,7 @@ def xtrim(client: Client, request: Request) -> bytes:
     removed = trim.apply(stream, client)
     if not removed and trim.references is References.KEEP:
         return replies.ZERO
+    request.takes_long = True
     is_changed = trimmed(client, key, trim, removed)
     if removed and stream.policy is not None:
         note(client, key, stream)
