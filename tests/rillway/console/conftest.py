@@ -105,7 +105,9 @@ def newer_redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run
     yield from running(lambda: start_redis(folder, program=program, line=COMPARED_REDIS))
 
 
-@pytest.fixture(params=["rillway", "redis", "newer_redis"])
+@pytest.fixture(
+    params=["rillway", "redis", pytest.param("newer_redis", marks=pytest.mark.thorough)]
+)
 def real(request: pytest.FixtureRequest) -> Iterator[redis.Redis]:
     """A client of a real server, which is empty."""
     server: RunningServer = request.getfixturevalue(f"{request.param}_server")

@@ -1,4 +1,4 @@
-"""Both servers for the consumer: what it does must be the same against each."""
+"""The server of the consumer: Rillway; each night Redis as well, where it does the same."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.rillway.consumer.scene import Scene
 from tests.support.programs.servers import RunningServer
 
 
-@pytest.fixture(params=["rillway", "redis"])
+@pytest.fixture(params=["rillway", pytest.param("redis", marks=pytest.mark.thorough)])
 def scene(request: pytest.FixtureRequest) -> Iterator[Scene]:
     yield from scene_of(request.getfixturevalue(f"{request.param}_server"))
 
