@@ -38,6 +38,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
         )
     },
     "rillway/pipeline/archive/files/actions.py": "test_table.py, and columns/test_statistics.py",
+    "rillway/pipeline/archive/files/opening.py": "test_table.py, and files/test_log_files.py",
     "rillway/pipeline/archive/groups.py": "test_trim.py beside it",
     "rillway/pipeline/archive/identity/sources.py": "test_recognition.py beside it",
     "rillway/pipeline/archive/commits.py": "test_archiver.py beside it",

@@ -29,6 +29,7 @@ from rillway.pipeline.archive.earlier.commands import backfill_main
 from rillway.pipeline.archive.engine import Engine, EngineFailed, LocalEngine, SparkEngine
 from rillway.pipeline.archive.erasure.commands import erase_main
 from rillway.pipeline.archive.files.extents import extents
+from rillway.pipeline.archive.files.opening import is_table, place_of
 from rillway.pipeline.archive.files.store import StoreFailed, os_sentence
 from rillway.pipeline.archive.iceberg.follower import Follower, check_installed, open_mirror
 from rillway.pipeline.archive.identity.epochs import epoch_as_json
@@ -52,7 +53,7 @@ from rillway.pipeline.archive.report.rounds import (
     total,
 )
 from rillway.pipeline.archive.report.status import as_total, current_line_sql, find_status
-from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, is_table, place_of
+from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
 from rillway.pipeline.archive.trim import TrimRules
 from rillway.pipeline.archive.upkeep.commands import compact_main, expire_main, upkeep_main
 from rillway.pipeline.archive.upkeep.compaction import compact_due

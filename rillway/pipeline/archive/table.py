@@ -11,10 +11,9 @@ read the table again. files/store.py says where a table may be stored.
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
@@ -22,22 +21,18 @@ import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction, RemoveAction
-from pyarrow.fs import FileSelector
 
 from rillway.pipeline.archive.columns.layouts import Layout
 from rillway.pipeline.archive.columns.schema import NO_COLUMNS, Columns, from_text, to_text
 from rillway.pipeline.archive.files.actions import add_action, archived_file, remove_action
 from rillway.pipeline.archive.files.log_files import (
     ACTIONS,
-    check_readable,
-    check_version,
     keep_checkpoint,
     log_damaged,
-    no_archive_sentence,
     sync_log,
 )
+from rillway.pipeline.archive.files.opening import check_empty, is_table, open_delta, place_of
 from rillway.pipeline.archive.files.parquet_files import (
-    DATE,
     PARTITIONED_BY,
     TABLE_SCHEMA,
     ArchivedFile,
@@ -48,10 +43,8 @@ from rillway.pipeline.archive.files.store import ArchiveError as ArchiveError
 from rillway.pipeline.archive.files.store import (
     Store,
     StoreFailed,
-    UnknownStore,
     failure,
     os_sentence,
-    store_of,
 )
 from rillway.pipeline.archive.files.store import first_line as first_line
 from rillway.pipeline.archive.identity.epochs import (
@@ -70,7 +63,6 @@ from rillway.pipeline.archive.identity.state_files import (
 from rillway.pipeline.archive.limits import ALL, CURRENT, DAY
 from rillway.pipeline.ranges.offsets import Position
 from rillway.pipeline.wire.ids import MAX_ID, MIN_ID, MS, ms_of
-from rillway.pipeline.wire.places import LOG_FOLDER
 
 NAME = "rillway-archive"
 DESCRIPTION = "Entries of streams, archived by Rillway"
@@ -99,20 +91,8 @@ CHECKED = "rillway.checked"
 ARCHIVE_GROUP_PREFIX = "__archive:"
 
 
-class NoArchive(ArchiveError):
-    """The table does not exist."""
-
-
 class CommitConflict(Exception):
     """Another writer has committed since the table was read: refresh and retry."""
-
-
-def place_of(path: str | Path | Store, options: Mapping[str, str] | None = None) -> Store:
-    """Return the store of a path or URI. Raises ArchiveError for an unknown kind of URI."""
-    try:
-        return store_of(path, options)
-    except UnknownStore as error:
-        raise ArchiveError(str(error)) from None
 
 
 class ArchiveTable:
@@ -160,7 +140,7 @@ class ArchiveTable:
         store = place_of(path, options)
         if not is_table(store):
             try:
-                _check_empty(store)
+                check_empty(store)
                 DeltaTable.create(
                     store.uri,
                     Schema.from_arrow(TABLE_SCHEMA),
@@ -561,63 +541,6 @@ class ArchiveTable:
             return len(deleted) + remove_old(self.store, self.state_number)
         except (DeltaError, OSError) as error:
             raise failure(self.store, error) from None
-
-
-def open_delta(store: Store) -> DeltaTable:
-    """Open a table. Raises NoArchive, or LogDamaged if it cannot be read."""
-    if not is_table(store):
-        raise NoArchive(no_archive_sentence(store))
-    try:
-        with _quiet():
-            delta = DeltaTable(store.uri, storage_options=store.delta_options)
-        check_version(store, delta.version())
-        return delta
-    except (DeltaError, OSError) as error:
-        raise log_damaged(store, error) from None
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Suppress what Rust prints when a damaged checkpoint makes it panic."""
-    with open(os.devnull, "wb") as nothing:
-        before = os.dup(2)
-        os.dup2(nothing.fileno(), 2)
-        try:
-            yield
-        finally:
-            os.dup2(before, 2)
-            os.close(before)
-
-
-def is_table(store: Store) -> bool:
-    """Return True if a store has a table.
-
-    Raises ArchiveError if an object store fails or a folder cannot be read.
-    """
-    if store.folder is not None and (reason := check_readable(store.folder)):
-        raise ArchiveError(f"{store}: {reason}")
-    try:
-        return bool(DeltaTable.is_deltatable(store.uri, store.delta_options))
-    except (DeltaError, OSError, ValueError) as error:
-        if store.folder is None:
-            raise failure(store, error) from None
-        return False
-
-
-def _check_empty(store: Store) -> None:
-    """Create the folder. Raises ArchiveError if it has files of others, and OSError."""
-    if store.folder is not None:
-        if store.folder.is_file():
-            raise ArchiveError(f"{store}: a file, and an archive is a folder")
-        store.folder.mkdir(parents=True, exist_ok=True)
-        names = [entry.name for entry in store.folder.iterdir()]
-    else:
-        listed = store.filesystem.get_file_info(FileSelector("", allow_not_found=True))
-        names = [entry.base_name for entry in listed]
-    if any(name.startswith(f"{DATE}=") for name in names):
-        raise NoArchive(no_archive_sentence(store))
-    if any(name != LOG_FOLDER for name in names):
-        raise ArchiveError(f"{store}: not empty, and no archive")
 
 
 def _line(state: StreamState, epoch: int, first: int, last: int) -> list[Segment]:

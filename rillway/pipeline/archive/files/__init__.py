@@ -1,6 +1,7 @@
 """The archive's files.
 
 `store`          their location: a folder or an object store
+`opening`        opens the table at a place
 `periods`        the days, months or years that a file covers
 `parquet_files`  writes files: rows of many streams, sorted
 `actions`        files as entries of the table's log

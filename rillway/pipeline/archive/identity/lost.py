@@ -11,8 +11,9 @@ import argparse
 from collections.abc import Sequence
 
 from rillway.command_line.output import name_target
+from rillway.pipeline.archive.files.opening import is_table, place_of
 from rillway.pipeline.archive.files.store import Store
-from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, is_table, place_of
+from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
 from rillway.pipeline.ranges.discovery import find_streams, kinds_of
 from rillway.pipeline.wire.cluster import connect
 from rillway.pipeline.wire.connection import Connection, ServerError

@@ -16,6 +16,7 @@ from typing import Any
 
 from rillway.pipeline.archive.earlier.adding import Origin, ServerOrigin
 from rillway.pipeline.archive.earlier.commands import opened
+from rillway.pipeline.archive.files.opening import open_delta, place_of
 from rillway.pipeline.archive.files.parquet_files import ArchivedFile
 from rillway.pipeline.archive.files.store import LogDamaged, Store
 from rillway.pipeline.archive.foreign.changes import check_changes
@@ -35,8 +36,6 @@ from rillway.pipeline.archive.table import (
     ArchiveError,
     ArchiveTable,
     first_line,
-    open_delta,
-    place_of,
 )
 from rillway.pipeline.cli.progress import Progress
 from rillway.pipeline.wire.cluster import connect

@@ -34,6 +34,7 @@ from rillway.pipeline.archive.files.log_files import (
     sync_log,
     version_path,
 )
+from rillway.pipeline.archive.files.opening import open_delta
 from rillway.pipeline.archive.files.parquet_files import ArchivedFile
 from rillway.pipeline.archive.files.store import LogDamaged, Store, StoreFailed
 from rillway.pipeline.archive.foreign.absences import lost_with, removed_by
@@ -56,7 +57,6 @@ from rillway.pipeline.archive.table import (
     ArchiveTable,
     CommitConflict,
     first_line,
-    open_delta,
 )
 from rillway.pipeline.archive.upkeep.compaction import compact_others
 from rillway.plurals import count_of

@@ -10,12 +10,12 @@ import pytest
 
 from rillway.pipeline.archive.files import log_files
 from rillway.pipeline.archive.files.log_files import kept_checkpoints, read_log
+from rillway.pipeline.archive.files.opening import NoArchive
 from rillway.pipeline.archive.files.store import LogDamaged, store_of
 from rillway.pipeline.archive.table import (
     CHECKPOINT_INTERVAL,
     ArchiveError,
     ArchiveTable,
-    NoArchive,
 )
 from tests.rillway.pipeline.archive.repair.damages import (
     LAST,
