@@ -28,6 +28,7 @@ from rillway.pipeline.archive.foreign.commits import (
     Commit,
     Found,
     commits_since,
+    listed,
 )
 from rillway.pipeline.archive.limits import PERIODS
 from rillway.pipeline.archive.repair.findings import OTHER, Finding, file_damage
@@ -107,9 +108,8 @@ def check_changes(table: ArchiveTable) -> list[Finding]:
     commits = [one for one in commits_since(table, {OPERATION: REPAIR}).commits if one.removed]
     if not commits:
         return []
-    what = ", ".join(f"{one.version} ({one.operation})" for one in commits)
     text = (
-        f"versions of other programs removed or changed rows: {what}; `rillway archive repair --to "
+        f"versions of other programs removed or changed rows: {listed(commits)}; `rillway archive repair --to "
         f"{table.store}` records what is missing"
     )
     return [Finding(OTHER, str(table.store), text)]

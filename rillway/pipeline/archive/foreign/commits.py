@@ -16,6 +16,7 @@ from rillway.pipeline.archive.table import ArchiveTable
 OPERATION = "rillway.operation"
 REPAIR = "repair"
 RESTORE = "RESTORE"
+MAX_LISTED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,3 +75,10 @@ def commits_since(
         if ACTIONS not in info:
             found.append(Commit(version, str(info.get("operation", "commit")), actions))
     return Found(found[::-1], is_whole=True)
+
+
+def listed(commits: Sequence[Commit]) -> str:
+    """Return versions and operations as part of a sentence."""
+    shown = ", ".join(f"{one.version} ({one.operation})" for one in commits[:MAX_LISTED])
+    more = len(commits) - MAX_LISTED
+    return f"{shown} and {more:,} more" if more > 0 else shown

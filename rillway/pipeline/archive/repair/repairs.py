@@ -38,7 +38,7 @@ from rillway.pipeline.archive.files.opening import open_delta
 from rillway.pipeline.archive.files.parquet_files import ArchivedFile
 from rillway.pipeline.archive.files.store import LogDamaged, Store, StoreFailed
 from rillway.pipeline.archive.foreign.absences import lost_with, removed_by
-from rillway.pipeline.archive.foreign.commits import OPERATION, REPAIR, commits_since
+from rillway.pipeline.archive.foreign.commits import OPERATION, REPAIR, commits_since, listed
 from rillway.pipeline.archive.foreign.holes import fill
 from rillway.pipeline.archive.identity.epochs import StreamRecord
 from rillway.pipeline.archive.identity.state_files import FOLDER, numbers, read_commit
@@ -333,9 +333,8 @@ def _repair_others(table: ArchiveTable, outcome: Repaired) -> list[str]:
         changed, unknown = removed_by(table, commits)
         note = {OPERATION: REPAIR, CHECKED: "1"}
         table.append(table.write_state(changed, ()), [], note)
-        what = ", ".join(f"{one.version} ({one.operation})" for one in commits)
         outcome.done.append(
-            f"versions of other programs removed or changed rows: {what}; now known as absent: "
+            f"versions of other programs removed or changed rows: {listed(commits)}; now known as absent: "
             + (", ".join(f"{name}: {absences(one)}" for name, one in changed.items()) or "nothing")
         )
         if unknown:

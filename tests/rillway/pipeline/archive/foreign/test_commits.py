@@ -6,7 +6,13 @@ from pathlib import Path
 
 from deltalake import DeltaTable
 
-from rillway.pipeline.archive.foreign.commits import OPERATION, REPAIR, commits_since
+from rillway.pipeline.archive.foreign.commits import (
+    OPERATION,
+    REPAIR,
+    Commit,
+    commits_since,
+    listed,
+)
 from rillway.pipeline.archive.table import ArchiveTable
 from tests.rillway.pipeline.archive.repair.damages import append, log
 from tests.rillway.pipeline.archive.scene import DAY_MS, STREAM
@@ -35,3 +41,9 @@ def test_a_log_that_was_cleaned_up_does_not_have_them_all(root: Path) -> None:
     for version in range(3):
         log(root, version).unlink()
     assert not commits_since(ArchiveTable.open(root), {OPERATION: REPAIR}).is_whole
+
+
+def test_a_sentence_has_the_first_ones() -> None:
+    commits = [Commit(version, "DELETE", []) for version in range(1, 8)]
+    assert listed(commits[:2]) == "1 (DELETE), 2 (DELETE)"
+    assert listed(commits).endswith("5 (DELETE) and 2 more")
