@@ -84,6 +84,23 @@ cdef inline bytes make_bulks(bytes head, list values):
         out = put_bulk(out, <bytes> PyList_GET_ITEM(values, index))
     return made
 
+cdef inline bytes make_joined(list parts):
+    """Texts, one after the other."""
+    cdef Py_ssize_t total = 0
+    cdef Py_ssize_t index
+    cdef char* out
+    cdef bytes part
+    for index in range(PyList_GET_SIZE(parts)):
+        part = <object> PyList_GET_ITEM(parts, index)
+        total += len(part)
+    made = PyBytes_FromStringAndSize(NULL, total)
+    out = PyBytes_AS_STRING(made)
+    for index in range(PyList_GET_SIZE(parts)):
+        part = <bytes> PyList_GET_ITEM(parts, index)
+        memcpy(out, PyBytes_AS_STRING(part), PyBytes_GET_SIZE(part))
+        out += PyBytes_GET_SIZE(part)
+    return made
+
 cdef inline bytes make_filled(list texts, Py_ssize_t size, tuple values):
     """Texts with values between them; `size`: that of the texts."""
     cdef Py_ssize_t count = len(values)
@@ -174,6 +191,7 @@ cdef int _STAR
 
 cdef bytes _after(bytes head, object values)
 
+cpdef bytes joined(list[bytes] parts)
 cpdef bytes integer(long value)
 cpdef bytes bulk(bytes value)
 cpdef bytes bulk_or_nil(bytes value, long resp)

@@ -1,7 +1,14 @@
 # The C types of commands/sorted_sets/ranges.py.
 
 from commands.core.client cimport Client
-from commands.sorted_sets.scores cimport excludes, parse_rank, parse_score, rank_span
+from commands.sorted_sets.scores cimport (
+    excludes,
+    limited,
+    members_reply,
+    parse_rank,
+    parse_score,
+    rank_span,
+)
 from protocol.request cimport Request
 from storage.types.records cimport RecordTable
 from storage.types.records cimport make_record, member_of, score_of
@@ -12,6 +19,7 @@ cdef int _RANKS
 cdef int _SCORES
 cdef int _MEMBERS
 cdef int _OPEN
+cdef int _REVERSE
 cdef long _NO_LIMIT
 
 

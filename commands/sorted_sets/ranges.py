@@ -68,6 +68,7 @@ _RANKS: cython.int = RANKS
 _SCORES: cython.int = SCORES
 _MEMBERS: cython.int = MEMBERS
 _OPEN: cython.int = OPEN
+_REVERSE: cython.int = REVERSE
 
 NO_LIMIT = -1
 _NO_LIMIT: cython.long = NO_LIMIT
@@ -152,7 +153,7 @@ class _Range:
             return 0, 0
         if self._count == _NO_LIMIT and not self._offset:
             return start, end
-        return limited((start, end), self._offset, self._count, reverse=self.is_reverse == REVERSE)
+        return limited(start, end, self._offset, self._count, self.is_reverse == _REVERSE)
 
 
 def _answer(
@@ -168,7 +169,7 @@ def _answer(
     records = value.records(start, end)
     if wanted.is_reverse:
         records.reverse()
-    return members_reply(records, client.resp, with_scores=wanted.with_scores)
+    return members_reply(records, client.resp, wanted.with_scores)
 
 
 # -- ZRANGE ------------------------------------------------------------------------------------
@@ -479,7 +480,7 @@ def _members(
     request = _parse(client, argv, 1, takes)
     records = operation(request).records()
     sort_records(records)
-    return members_reply(records, client.resp, with_scores=request.with_scores)
+    return members_reply(records, client.resp, request.with_scores)
 
 
 @command("ZINTERCARD", arity=-3, flags=READONLY | MOVABLE_KEYS, keys=_READ_KEYS)

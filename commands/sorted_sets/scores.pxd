@@ -86,6 +86,8 @@ cpdef double parse_score(bytes text) except? -1
 cpdef bint excludes(bytes text) noexcept
 cpdef long parse_rank(bytes text) except? -1
 cpdef tuple rank_span(long start, long end, Py_ssize_t count)
+cpdef tuple limited(Py_ssize_t start, Py_ssize_t end, long offset, long count, bint reverse)
+cpdef object members_reply(list records, int resp, bint with_scores=*)
 
 
 cdef class _Addition:

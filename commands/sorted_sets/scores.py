@@ -49,7 +49,7 @@ def nested_pair(record: Record, resp: cython.int) -> bytes:
 
 
 def members_reply(
-    records: list[Record], resp: cython.int, *, with_scores: bool = False
+    records: list[Record], resp: cython.int, with_scores: cython.bint = False
 ) -> bytes | LongReply:
     """An array of members. With scores it is flat in RESP2, and of arrays in RESP3.
 
@@ -161,19 +161,25 @@ def rank_span(start: cython.long, end: cython.long, count: cython.Py_ssize_t) ->
     return start, end + 1
 
 
-def limited(span: Span, offset: int, count: int, *, reverse: bool) -> Span:
+def limited(
+    start: cython.Py_ssize_t,
+    end: cython.Py_ssize_t,
+    offset: cython.long,
+    count: cython.long,
+    reverse: cython.bint,
+) -> Span:
     """Apply LIMIT to a span; a negative `count` is no limit, a negative `offset` gives no ranks.
 
     `reverse`: the span is read from its end.
     """
-    start, end = span
     if offset < 0 or offset >= end - start:
         return 0, 0
+    size: cython.Py_ssize_t = end - start - offset
+    if 0 <= count < size:
+        size = count
     if reverse:
-        end -= offset
-        return (start if count < 0 else max(start, end - count)), end
-    start += offset
-    return start, (end if count < 0 else min(end, start + count))
+        return end - offset - size, end - offset
+    return start + offset, start + offset + size
 
 
 @command("ZSCORE", arity=3, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))

@@ -4,6 +4,7 @@ from commands.connection.client_memory cimport is_unlimited
 from commands.connection.client_memory cimport ClientMemory
 from commands.core.client cimport Client
 from commands.core.instance cimport Instance, Stats
+from protocol cimport replies
 from server.requests.dispatch cimport Dispatcher
 from server.loop.cycle cimport EventLoopCycle
 from server.requests.session cimport Session

@@ -211,7 +211,7 @@ class Connection:
             return
         output = client.output
         if output:
-            data = output[0] if len(output) == 1 else b"".join(output)
+            data = output[0] if len(output) == 1 else replies.joined(output)
             output.clear()
             stats = self._stats
             stats.writes_processed += 1

@@ -4,6 +4,7 @@ from commands.core.client cimport Client
 from commands.core.instance cimport Instance
 from commands.core.propagation cimport Propagation
 from commands.core.registry cimport Command, Runner
+from protocol cimport replies
 from protocol.request cimport Cutter, Request
 from server.requests.admission cimport Admission, MemoryLimit
 from server.requests.command_clock cimport Answering, CommandClock

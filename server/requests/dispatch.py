@@ -253,7 +253,7 @@ class Dispatcher(Runner):
         if is_too_long:
             drop_for_output(client)
             return b""
-        last = b"".join(results)
+        last = replies.joined(results)
         return self._in_order(client, [*parts, last]) if parts else last
 
     def _in_order(self, client: Client, parts: list[bytes | QueuedReply]) -> LongReply:

@@ -29,6 +29,7 @@ cdef class Database:
     cdef public OrderedIndex _order
     cdef public long _next_serial
     cdef public object _deadlines
+    cdef public dict _earlier
     cdef public object _field_deadlines
     cdef public list _walks
     cdef public OrderedIndex streams

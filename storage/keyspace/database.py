@@ -245,6 +245,9 @@ _SMALL_TABLE = 1000
 _NOTABLE_PART: cython.Py_ssize_t = 64
 _NEW_FREQUENCY: cython.int = NEW_FREQUENCY
 
+# How often the index of deadlines is read again after deadlines of later have left its beginning.
+_CATCH_UPS = 8
+
 # Values that are freed in one step.
 VALUES_PER_STEP = 1000
 
@@ -256,6 +259,7 @@ CONTENT = (
     "_order",
     "_next_serial",
     "_deadlines",
+    "_earlier",
     "_field_deadlines",
     "_walks",
     "streams",
@@ -282,6 +286,7 @@ class Database:
     __slots__ = (
         "_cache",
         "_deadlines",
+        "_earlier",
         "_field_deadlines",
         "_free",
         "_measured_keys",
@@ -308,7 +313,10 @@ class Database:
         self.expires: dict[bytes, int] = {}  # key -> Unix ms
         self._order: OrderedIndex = OrderedIndex()  # serial -> key
         self._next_serial = 1
-        self._deadlines: OrderedIndex = OrderedIndex()  # Unix ms << 64 | serial -> key
+        # Unix ms << 64 | serial -> key. A deadline that moves later stays where it was until that
+        # time has come; `_earlier` has the time that such a key is found at.
+        self._deadlines: OrderedIndex = OrderedIndex()
+        self._earlier: dict[bytes, int] = {}
         # Keys of values with items that expire by themselves -> the first deadline (Unix ms).
         self.field_expires: dict[bytes, int] = {}
         self._field_deadlines: OrderedIndex = OrderedIndex()  # as _deadlines
@@ -436,6 +444,7 @@ class Database:
         self.expires = {}
         self._order = OrderedIndex()
         self._deadlines = OrderedIndex()
+        self._earlier = {}
         self.field_expires = {}
         self._field_deadlines = OrderedIndex()
         self._walks = []  # they have references to what they need
@@ -497,8 +506,9 @@ class Database:
         return (
             getsizeof(self.values)
             + getsizeof(self.expires)
+            + getsizeof(self._earlier)
             + getsizeof(self.field_expires)
-            + _NUMBER_BYTES * (len(self.expires) + len(self.field_expires))
+            + _NUMBER_BYTES * (len(self.expires) + len(self._earlier) + len(self.field_expires))
             + self._order.memory_bytes()
             + self._deadlines.memory_bytes()
             + self._field_deadlines.memory_bytes()
@@ -509,9 +519,15 @@ class Database:
 
     def expire_at(self, key: bytes, when_ms: int) -> None:
         """Let an existing `key` expire at `when_ms` (Unix ms, not negative)."""
-        if self.expires.get(key) == when_ms:
-            return
-        self.persist(key)
+        former_ms = self.expires.get(key)
+        if former_ms is not None:
+            if former_ms <= when_ms:
+                if former_ms < when_ms:
+                    if key not in self._earlier:
+                        self._earlier[self._order[self.values[key].serial]] = former_ms
+                    self.expires[key] = when_ms
+                return
+            self.persist(key)
         serial = self.values[key].serial
         key = self._order[serial]  # the one object of this key
         self.expires[key] = when_ms
@@ -522,8 +538,16 @@ class Database:
         when_ms = self.expires.pop(key, None)
         if when_ms is None:
             return False
+        if self._earlier:
+            when_ms = self._earlier.pop(key, when_ms)
         self._deadlines.pop(when_ms << 64 | self.values[key].serial)
         return True
+
+    def _catch_up(self, key: bytes) -> None:
+        """Let a key whose deadline has moved later be found at its deadline."""
+        serial = self.values[key].serial
+        key = self._deadlines.pop(self._earlier.pop(key) << 64 | serial)
+        self._deadlines[self.expires[key] << 64 | serial] = key
 
     def is_expired(self, key: bytes, now_ms: cython.long) -> bool:
         """Redis calls a key expired once its time is past, not in the millisecond itself."""
@@ -533,10 +557,18 @@ class Database:
     def due(self, now_ms: int, limit: int) -> list[bytes]:
         """Up to `limit` expired keys, earliest first. They stay until removed."""
         keys: list[bytes] = []
-        for deadline, key in islice(self._deadlines.items(), limit):
-            if deadline >> 64 >= now_ms:
+        for _ in range(_CATCH_UPS):
+            passed = []
+            for deadline, key in islice(self._deadlines.items(), limit):
+                if deadline >> 64 >= now_ms:
+                    break
+                passed.append(key)
+            keys = [key for key in passed if key not in self._earlier]
+            if len(keys) == len(passed):
                 break
-            keys.append(key)
+            for key in passed:
+                if key in self._earlier:
+                    self._catch_up(key)
         return keys
 
     def watch_fields(self, key: bytes) -> None:
@@ -597,9 +629,14 @@ class Database:
 
     def first_deadline(self) -> tuple[int, bytes] | None:
         """(Unix ms, key) of the key that expires first, expired or not; None if none does."""
-        for deadline, key in self._deadlines.items():
-            return deadline >> 64, key
-        return None
+        for _ in range(_CATCH_UPS * _CATCH_UPS):
+            key = next(iter(self._deadlines.values()), None)
+            if key is None:
+                return None
+            if key not in self._earlier:
+                break
+            self._catch_up(key)
+        return self.expires[key], key
 
 
 def _is_sparse(table: dict[bytes, Any]) -> bool:

@@ -11,6 +11,11 @@ def test_a_bulk_string_is_binary_safe() -> None:
     assert replies.bulk(b"a\r\n\0") == b"$4\r\na\r\n\0\r\n"
 
 
+def test_replies_are_joined_in_order() -> None:
+    assert replies.joined([b"a", b"", b"bc"]) == b"abc"
+    assert replies.joined([]) == b""
+
+
 def test_an_error_never_holds_a_line_break() -> None:
     assert replies.error(b"ERR a\r\nb") == b"-ERR a  b\r\n"
 

@@ -119,7 +119,7 @@ def test_ranks(start: int, end: int, span: tuple[int, int]) -> None:
     ],
 )
 def test_limits(offset: int, count: int, reverse: bool, span: tuple[int, int]) -> None:
-    assert limited((2, 7), offset, count, reverse=reverse) == span
+    assert limited(2, 7, offset, count, reverse) == span
 
 
 NOT_A_FLOAT = b"-ERR value is not a valid float\r\n"

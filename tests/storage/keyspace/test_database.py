@@ -408,6 +408,32 @@ def test_keys_are_due_in_the_order_of_their_deadlines() -> None:
     assert db.due(1000, 2) == [b"b", b"c"]
 
 
+def test_deadlines_that_move_later_are_found_when_they_are_due() -> None:
+    db = Database(0)
+    for number in range(20):
+        key = b"%d" % number
+        db.set(key, StringValue(b"v"))
+        db.expire_at(key, 100 + number)
+    for number in range(0, 20, 2):  # every second one lives for longer, in the opposite order
+        db.expire_at(b"%d" % number, 300)
+        db.expire_at(b"%d" % number, 1000 - number)
+    assert db.due(110, 100) == [b"%d" % number for number in (1, 3, 5, 7, 9)]
+    assert db.first_deadline() == (101, b"1")
+    db.expire_at(b"0", 50)  # earlier again
+    assert db.first_deadline() == (50, b"0")
+    db.expire_at(b"4", 2000)
+    assert db.persist(b"2")
+    assert not db.persist(b"2")
+    assert db.remove(b"6") is not None
+    late = [b"%d" % number for number in (18, 16, 14, 12, 10, 8, 4)]
+    odd = [b"%d" % number for number in range(1, 20, 2)]
+    assert db.due(5000, 100) == [b"0", *odd, *late]
+    for key in (b"0", *odd):
+        db.remove(key)
+    assert db.first_deadline() == (982, b"18")
+    assert [db.due(983, 1), db.due(5000, 2)] == [[b"18"], [b"18", b"16"]]
+
+
 def test_only_the_last_deadline_counts() -> None:
     db = filled(b"a", b"b")
     db.expire_at(b"a", 100)
