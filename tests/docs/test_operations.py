@@ -22,8 +22,8 @@ CODE = re.findall(r"`([^`\n]+)`", PAGE)
 # Names with a hyphen that are no directives.
 OTHER_NAMES = {
     "ack-journal", "ack-journal-maxlen", "ack-journal-skipped", "dead-after",
-    "down-after-milliseconds", "oldest-above", "redis-benchmark", "redis-cli", "redis-sentinel",
-    "redis-streams", "valkey-server",
+    "down-after-milliseconds", "oldest-above", "redis-benchmark", "redis-check-aof", "redis-cli",
+    "redis-sentinel", "redis-streams", "valkey-server",
 }  # fmt: skip
 # Words in capitals that are no commands: a part of a message, a setting, a unit, a signal.
 NO_COMMANDS = {
