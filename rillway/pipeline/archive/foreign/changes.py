@@ -109,8 +109,8 @@ def check_changes(table: ArchiveTable) -> list[Finding]:
     if not commits:
         return []
     text = (
-        f"versions of other programs removed or changed rows: {listed(commits)}; `rillway archive repair --to "
-        f"{table.store}` records what is missing"
+        f"versions of other programs removed or changed rows: {listed(commits)}; `rillway archive "
+        f"repair --to {table.store}` records what is missing"
     )
     return [Finding(OTHER, str(table.store), text)]
 
