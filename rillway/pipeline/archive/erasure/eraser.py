@@ -49,6 +49,7 @@ from rillway.pipeline.archive.erasure.traces import (
     remove_files,
     unnamed,
 )
+from rillway.pipeline.archive.foreign.changes import Changes
 from rillway.pipeline.archive.identity.lost import in_other_database
 from rillway.pipeline.archive.identity.recognition import (
     Recognised,
@@ -170,6 +171,8 @@ class Eraser:
         """Erase. Raises ArchiveError, Refused, DataLost, ServerError, ConnectionLost, OSError."""
         with self._leases() as leases, connect(self.url) as connection:
             self.table.refresh()
+            # What other programs have deleted is recorded before the log is cleaned.
+            Changes(self.table).check()
             pending = self._pending()
             live = self._live(connection)
             found = united(live, self._selector.rows(self.streams))

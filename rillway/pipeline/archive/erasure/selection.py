@@ -28,6 +28,7 @@ from rillway.pipeline.archive.files.parquet_files import (
     with_times,
 )
 from rillway.pipeline.archive.files.rows import INT64_MAX, KEYS, between, bounded_batches, open_file
+from rillway.pipeline.archive.files.scanning import may_have_rows
 from rillway.pipeline.archive.files.store import ArchiveError
 from rillway.pipeline.archive.identity.epochs import StreamState, line_of
 from rillway.pipeline.archive.identity.recognition import Recognised
@@ -85,7 +86,10 @@ class Selector:
         """Return the selected entries that have rows. Raises ArchiveError."""
         bounds = ms_of(self.selection.first), min(ms_of(self.selection.last), INT64_MAX)
         found: dict[str, dict[int, set[int]]] = {}
+        condition = self.selection.filter(self.table)
         for file in self.table.files():
+            if condition is not None and not may_have_rows(condition, file):
+                continue
             if any(file.may_hold(stream, *bounds) for stream in streams):
                 for part in self._parts(file):
                     stream = str(part.column(STREAM)[0])
