@@ -175,10 +175,21 @@ class History:
         batches = self.batches() if self.staged_archive else self._live_batches()
         with (
             paused_collector(),
-            pq.ParquetWriter(self.staged, self.schema, compression=COMPRESSION) as writer,
+            pq.ParquetWriter(
+                self.staged,
+                self.schema,
+                compression=COMPRESSION,
+                use_dictionary=self._dictionaries,
+            ) as writer,
         ):
             for batch in batches:
                 writer.write_batch(batch)
+
+    @property
+    def _dictionaries(self) -> list[str]:
+        """The columns of which values repeat; a dictionary of others takes time for nothing."""
+        texts = [each.name for each in self.typed if pa.types.is_string(each.type)]
+        return ["stream", EPOCH, f"{FIELDS}.list.element.name", *texts]
 
     def data_frame(self, spark: SparkSession) -> DataFrame:
         """Return the history as a Spark DataFrame, in no particular order."""

@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,8 @@ ENCODINGS = {"id": "DELTA_BYTE_ARRAY", "ms": "DELTA_BINARY_PACKED", "ts": "DELTA
 ROW_GROUP_ROWS = 20_000
 # In Arrow's representation; small entries reach the limit of rows first.
 ROW_GROUP_BYTES = 48 << 20
+# Of a column in a row group: 16 kB, so not for few rows.
+BLOOM_FILTER_ROWS, BLOOM_FILTER_ERRORS = 5_000, 0.05
 # IDs may be made up and belong to many periods; each open file has a descriptor and buffers.
 MAX_OPEN_FILES = 32
 # Of a file that this module wrote: a random UUID, and no number, codec or task beside it.
@@ -301,17 +304,7 @@ class _NewFile:
         self._statistics = Statistics(bounded)
         self._times = Statistics([FILE_SCHEMA.field("ts")])
         store.make_parent(self.path)
-        self._writer = pq.ParquetWriter(
-            self.path,
-            schema,
-            filesystem=store.filesystem,
-            compression=COMPRESSION,
-            use_dictionary=[*DICTIONARIES, *(field.name for field in typed)],
-            column_encoding=ENCODINGS,
-            write_page_index=True,
-            # Three bytes a page. Without them most flipped bits would go unnoticed.
-            write_page_checksum=True,
-        )
+        self._writer: pq.ParquetWriter | None = None
         self._held: list[pa.RecordBatch] = []
         self._held_rows = self._held_bytes = 0
         self._rows = 0
@@ -321,7 +314,7 @@ class _NewFile:
     @property
     def size_bytes(self) -> int:
         """The number of bytes written so far."""
-        return int(self._writer.file_handle.tell())
+        return 0 if self._writer is None else int(self._writer.file_handle.tell())
 
     def write(self, batch: pa.RecordBatch) -> None:
         if not self._rows:
@@ -344,14 +337,34 @@ class _NewFile:
     def _write_held(self) -> None:
         if self._held:
             rows = pa.Table.from_batches(self._held, self._schema)
+            if self._writer is None:
+                self._writer = self._opened(rows)
             self._writer.write_table(rows, ROW_GROUP_ROWS)
         self._held, self._held_rows, self._held_bytes = [], 0, 0
 
+    def _opened(self, rows: pa.Table) -> pq.ParquetWriter:
+        """Begin the file. `rows`: its first ones."""
+        typed = [name for name in self._schema.names if name not in FILE_SCHEMA.names]
+        return pq.ParquetWriter(
+            self.path,
+            self._schema,
+            filesystem=self._store.filesystem,
+            compression=COMPRESSION,
+            use_dictionary=[*DICTIONARIES, *typed],
+            column_encoding=ENCODINGS,
+            write_page_index=True,
+            # Three bytes a page. Without them most flipped bits would go unnoticed.
+            write_page_checksum=True,
+            **_bloom_filters(rows),
+        )
+
     def close(self) -> None:
-        self._writer.close()
+        if self._writer is not None:
+            self._writer.close()
 
     def finish(self) -> ArchivedFile:
         self._write_held()
+        assert self._writer is not None, "a file has rows"
         known = {number: self._layouts[number] for number in self._numbers & self._layouts.keys()}
         if metadata := as_metadata(known):
             self._writer.add_key_value_metadata(metadata)
@@ -371,6 +384,23 @@ class _NewFile:
             last_time_ms,
             undated,
         )
+
+
+def _bloom_filters(rows: pa.Table) -> dict[str, Any]:
+    """Return the option for Bloom filters of typed texts that mostly differ, such as numbers of
+    customers: least and greatest values say little about these.
+    """
+    chosen = {
+        field.name: {"ndv": ROW_GROUP_ROWS, "fpp": BLOOM_FILTER_ERRORS}
+        for field in rows.schema
+        if field.name not in (*FILE_SCHEMA.names, *UNTYPED)
+        and len(rows) >= BLOOM_FILTER_ROWS
+        and pa.types.is_string(field.type)
+        and pc.count_distinct(rows.column(field.name)).as_py() > len(rows) // 2
+    }
+    # Older versions of pyarrow do not have the option.
+    has_option = "bloom_filter_options" in signature(pq.ParquetWriter.__init__).parameters
+    return {"bloom_filter_options": chosen} if chosen and has_option else {}
 
 
 # -- reading --------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -119,3 +120,21 @@ def test_a_full_disk_is_left_as_it_was(tmp_path: Path, room: int) -> None:
     with files_up_to(room), pytest.raises(OSError, match="File too large"):
         write_files(tmp_path, [batch_of("1-0", f"{DAY_MS}-0", value=bytes(range(256)) * 20)])
     assert not list(tmp_path.rglob("*.parquet"))
+
+
+def test_texts_that_differ_have_bloom_filters(tmp_path: Path) -> None:
+    """By which other engines skip row groups; what repeats has none."""
+    rows = 6_000
+    entries = [[b"%d-0" % (n + 1), []] for n in range(rows)]
+    batch = file_batch(fields_decoder("orders")(entries), 1)
+    batch = batch.append_column("customer", pa.array([f"c{n * 7}" for n in range(rows)]))
+    batch = batch.append_column("carrier", pa.array(["UA", "AA"] * (rows // 2)))
+    [file] = write_files(tmp_path, [batch], schema=batch.schema)
+
+    path = tmp_path / file.path
+    found = duckdb.sql(
+        f"SELECT path_in_schema, bloom_filter_length FROM parquet_metadata('{path}')"
+    ).fetchall()
+    assert [name for name, length in found if length] == ["customer"]
+    counted = f"SELECT count(*) FROM read_parquet('{path}') WHERE customer = '{{}}'"
+    assert [duckdb.sql(counted.format(text)).fetchone() for text in ("c7", "c8")] == [(1,), (0,)]
