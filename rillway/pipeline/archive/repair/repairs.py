@@ -334,7 +334,7 @@ def _repair_others(table: ArchiveTable, outcome: Repaired) -> list[str]:
         note = {OPERATION: REPAIR, CHECKED: "1"}
         table.append(table.write_state(changed, ()), [], note)
         outcome.done.append(
-            f"versions of other programs removed or changed rows: {listed(commits)}; known as absent: "
+            f"other programs removed or changed rows in versions {listed(commits)}; known as absent: "
             + (", ".join(f"{name}: {absences(one)}" for name, one in changed.items()) or "nothing")
         )
         if unknown:
