@@ -503,12 +503,15 @@ async def test_a_failure_goes_to_the_dead_letters_of_its_partition(
     add_to_partition(scene, 3, "whole")
     consumer, handle = make_one_of_many(scene, max_deliveries=2, claim_idle_ms=IDLE_MS), Recorder()
     handle.then = lambda entry: 1 / 0 if entry.fields[b"n"] == b"broken" else None
-    await run_until(consumer, handle, lambda: consumer.counts.dead_lettered == 1)
+
+    def both_are_settled() -> bool:
+        return (consumer.counts.dead_lettered, consumer.counts.acknowledged) == (1, 1)
+
+    await run_until(consumer, handle, both_are_settled)
     ((_, fields),) = scene.client.xrange(ORDERS.dead_letters(2))
     assert fields[b"rillway-id"].decode() == first
     assert fields[b"rillway-stream"] == b"orders:{2}"
     assert f"{first} of orders:{{2}} failed, delivery 1: " in caplog.text
-    assert consumer.counts.acknowledged == 1
 
 
 async def test_the_partitions_of_a_dead_consumer_are_taken_after_its_lease(scene: Scene) -> None:
