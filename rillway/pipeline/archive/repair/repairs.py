@@ -334,8 +334,11 @@ def _repair_others(table: ArchiveTable, outcome: Repaired) -> list[str]:
         note = {OPERATION: REPAIR, CHECKED: "1"}
         table.append(table.write_state(changed, ()), [], note)
         outcome.done.append(
-            f"other programs removed or changed rows in versions {listed(commits)}; known as absent: "
-            + (", ".join(f"{name}: {absences(one)}" for name, one in changed.items()) or "nothing")
+            f"other programs removed or changed rows in versions {listed(commits)}; now known: "
+            + (
+                ", ".join(f"{name} lacks {absences(one)}" for name, one in changed.items())
+                or "nothing is lacking"
+            )
         )
         if unknown:
             outcome.done.append(f"not known: the rows of {count_of(unknown, 'deleted file')}")
