@@ -85,17 +85,26 @@ class Changes:
         for commit in found.commits:
             check_commit(table.store, commit)
         added = {unquote(one["path"]) for commit in found.commits for one in commit.added}
+        self._check_restores([one for one in found.commits if one.operation == RESTORE])
+        for file in table.files():
+            if file.path in added or not (file.is_own or found.is_whole):
+                check_file(table, file)
+
+    def _check_restores(self, restores: Sequence[Commit]) -> None:
+        """Refuse a RESTORE that took rows back, until a repair has recorded them."""
+        table = self._table
         named = {file.path for file in table.files()}
-        for commit in found.commits:
-            if commit.operation == RESTORE and not named.issuperset(commit.removed):
+        taking = [one for one in restores if not named.issuperset(one.removed)]
+        if not taking:
+            return
+        pending = {one.version for one in commits_since(table, {OPERATION: REPAIR}).commits}
+        for commit in taking:
+            if commit.version in pending:
                 raise ArchiveError(
                     f"{_where(table.store, commit)}, took back rows that are archived: RESTORE the "
                     f"version before it, or `rillway archive repair --to {table.store}` records "
                     "what is missing"
                 )
-        for file in table.files():
-            if file.path in added or not (file.is_own or found.is_whole):
-                check_file(table, file)
 
 
 def check_changes(table: ArchiveTable) -> list[Finding]:

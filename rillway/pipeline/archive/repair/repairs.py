@@ -50,7 +50,6 @@ from rillway.pipeline.archive.repair.findings import (
 from rillway.pipeline.archive.repair.rebuilding import rebuilt
 from rillway.pipeline.archive.repair.rows import unreadable
 from rillway.pipeline.archive.table import (
-    CHECKED,
     MAX_COMMIT_ATTEMPTS,
     STATE,
     ArchiveError,
@@ -331,8 +330,7 @@ def _repair_others(table: ArchiveTable, outcome: Repaired) -> list[str]:
     commits = [one for one in commits_since(table, {OPERATION: REPAIR}).commits if one.removed]
     if commits:
         changed, unknown = removed_by(table, commits)
-        note = {OPERATION: REPAIR, CHECKED: "1"}
-        table.append(table.write_state(changed, ()), [], note)
+        table.append(table.write_state(changed, ()), [], {OPERATION: REPAIR})
         outcome.done.append(
             f"other programs removed or changed rows in versions {listed(commits)}; now known: "
             + (

@@ -92,6 +92,17 @@ def test_rows_that_do_not_belong_to_the_archive_do_not_become_its_own(
             query(redis_link, ArchiveTable.open(table.root))
 
 
+def test_a_repair_does_not_hide_what_cannot_be_read(
+    redis_link: Connection, table: ArchiveTable
+) -> None:
+    make(redis_link, table, is_typed=False)
+    REFUSED["UPDATE of keys"].change(table.root)
+    assert main(["repair", "--to", str(table.root)]) == 1
+    with pytest.raises(ArchiveError, match="ms and seq do not match"):
+        archive(redis_link, ArchiveTable.open(table.root))
+    assert live_ids(redis_link) == IDS
+
+
 def test_a_row_that_was_written_again_with_other_content_is_an_error(
     redis_link: Connection, table: ArchiveTable
 ) -> None:
