@@ -30,6 +30,10 @@ SENTENCES = {
                 "and XACK: the rate of a Redis Cluster of the same size": "group-nodes-{} ratio",
             }.items()
         ),
+        "{programs/bullmq-work-50-cpu rillway} µs in BullMQ with concurrency 50 (Redis: "
+        "{programs/bullmq-work-50-cpu redis}), {programs/celery-prefetch-1-cpu rillway} in Celery "
+        "({programs/celery-prefetch-1-cpu redis}), {programs/rq-work-cpu rillway} in RQ "
+        "({programs/rq-work-cpu redis})",
         "takes {stall/bgsave-takes ratio} times as long",
         "{stall/full-sync-takes ratio} times: Redis writes",
         "copies {stall/bgsave-copies rillway} MB of memory meanwhile (Redis: "
