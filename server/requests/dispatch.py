@@ -366,7 +366,7 @@ class Dispatcher(Runner):
             command.is_quick
             and handler is command.handler  # and not a retry
             and type(reply) is bytes
-            and len(reply) <= _SHORT_BYTES
+            and len(cython.cast(bytes, reply)) <= _SHORT_BYTES
             and request.is_short()
             and not request.takes_long
         ):
