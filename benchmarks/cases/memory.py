@@ -36,8 +36,10 @@ SHAPES = {
 NUMBERED = [f"number{index:04}" for index in range(5)]
 SMALL_KEYS: dict[str, list[str]] = {
     "string-key": ["SET", "{key}", "0123456789"],
+    "expiring-string-key": ["SET", "{key}", "0123456789", "EX", "100000"],
     "hash-key-of-5": ["HSET", "{key}", *(word for name in NUMBERED for word in (name, name))],
     "set-key-of-5": ["SADD", "{key}", *NUMBERED],
+    "set-key-of-5-integers": ["SADD", "{key}", *map(str, range(1000, 1005))],
     "sorted-set-key-of-5": ["ZADD", "{key}", *(word for name in NUMBERED for word in ("1", name))],
     "list-key-of-5": ["RPUSH", "{key}", *NUMBERED],
 }

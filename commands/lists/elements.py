@@ -32,7 +32,8 @@ from protocol.errors import ReplyError
 from protocol.records import record
 from protocol.replies import EMPTY_ARRAY, NIL, NIL_ARRAY, OK, ZERO
 from protocol.request import Request
-from storage.types.lists import ListNode, ListValue
+from storage.types.list_nodes import ListNode
+from storage.types.lists import ListValue
 
 LEFT = b"LEFT"
 RIGHT = b"RIGHT"

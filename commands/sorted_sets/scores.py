@@ -398,6 +398,12 @@ def _set_all(
     new: bytes | None = None
     scores: list[float] = request.scores
     place: cython.Py_ssize_t
+    if len(scores) > 1 and not len(value):  # a new one, of which a file has many
+        records = [make_record(scores[i], words[at + 1 + 2 * i]) for i in range(len(scores))]
+        new = records[len(records) - 1]
+        if value.fill(records, limits):
+            request.added = len(scores)
+            return new
     for place in range(len(scores)):
         member: bytes = words[at + 1 + 2 * place]
         former: bytes | None = value.find(member)

@@ -264,7 +264,7 @@ def _replace(
         string: StringValue = old
         if not string.has_changed:
             db.memory.note(string)
-        string.data, string._encoding = data, None  # saves a call
+        string.data, string.form = data, 0  # saves a call
         string.access_ms = instance.now_ms
         if instance.is_observed and instance.config.notify_keyspace_events:
             instance.notify_overwritten(db, key, old, old)

@@ -1,5 +1,6 @@
 # The C types of storage/keyspace/database.py.
 
+from storage.keyspace.creation_order cimport CreationOrder
 from storage.keyspace.ordered_index cimport OrderedIndex
 from storage.memory cimport bytes_object_bytes
 from storage.types.value cimport Value
@@ -26,7 +27,7 @@ cdef class Database:
     cdef public dict field_expires
     cdef public object _cache
     cdef public object _free
-    cdef public OrderedIndex _order
+    cdef public CreationOrder _order
     cdef public long _next_serial
     cdef public object _deadlines
     cdef public dict _earlier

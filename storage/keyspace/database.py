@@ -23,8 +23,8 @@ adds up what has become of the noted values.
     count.bytes           of all keys and values, as of the last `settle`
 
 A `KeyWalk` is a consistent snapshot of the keys, read incrementally (KEYS over many keys). It keeps
-references to the blocks of the database's SCAN order, a few thousand for a million keys, and reads
-one after the other. The database reports each key that is removed meanwhile (`keep`); the walk
+references to the blocks of the order of creation, two thousand for a million keys, and reads one
+after the other. The database reports each key that is removed meanwhile (`keep`); the walk
 keeps it if its block was not read yet. A key that is added meanwhile has a greater serial number
 than any at the beginning, and is skipped. So the result is that of the beginning, whatever happens
 in between, FLUSHALL included, without keys that had expired at that moment.
@@ -36,13 +36,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from sys import getsizeof
 from typing import Any
 
 import cython
 
 from protocol.request import key_slot
+from storage.keyspace.creation_order import SLOTS, CreationOrder
 from storage.keyspace.deferred_free import BLOCK_ITEMS, NO_WASTE, SMALL_ITEMS, RemovedData
 from storage.keyspace.ordered_index import Chance, OrderedIndex
 from storage.nodes.entry_cache import EntryCache
@@ -177,42 +178,47 @@ class KeyWalk:
 
     __slots__ = (
         "_blocks",
-        "_bounds",
         "_end",
         "_expires",
+        "_firsts",
         "_kept",
         "_now_ms",
         "_position",
+        "_rest",
+        "_rest_bounds",
         "is_over",
     )
 
     def __init__(
-        self,
-        blocks: list[tuple[int, dict[int, bytes]]],
-        end: int,
-        expires: dict[bytes, int],
-        now_ms: int,
+        self, order: CreationOrder, end: int, expires: dict[bytes, int], now_ms: int
     ) -> None:
-        """`blocks`: of the order (OrderedIndex.blocks). Keys with serials from `end` on are new."""
-        self._bounds = [bound for bound, _ in blocks]
-        self._blocks = [block for _, block in blocks]
+        """Keys with serials from `end` on are new."""
+        self._blocks = order.blocks()
+        self._firsts = [block.first for block in self._blocks]
+        rest = order.rest.blocks()
+        self._rest_bounds = [bound for bound, _ in rest]
+        self._rest = [block for _, block in rest]
         self._end = end
         self._expires = expires
         self._now_ms = now_ms
-        self._kept: dict[int, dict[int, bytes]] = {}  # by position of the block
+        # By position of the block; those of the rest follow the others.
+        self._kept: dict[int, dict[int, bytes]] = {}
         self._position = 0  # of the block that is read next
         self.is_over = False
 
     def keep(self, key: bytes, serial: int, expires_ms: int | None) -> None:
         """A key is about to be removed: keep it if the walk must still return it."""
-        position = bisect_right(self._bounds, serial) - 1
+        position = bisect_right(self._firsts, serial) - 1
+        if position < 0 or serial >= self._firsts[position] + SLOTS:
+            position = len(self._firsts) + bisect_right(self._rest_bounds, serial) - 1
         had_expired = expires_ms is not None and expires_ms < self._now_ms
         if serial < self._end and position >= self._position and not had_expired:
             self._kept.setdefault(position, {})[serial] = key
 
     def read(self) -> Iterator[list[bytes]]:
         """The keys, some hundreds at a time; each is given once, expired or not."""
-        for block in self._blocks:
+        blocks = chain((block.items() for block in self._blocks), self._rest)
+        for block in blocks:
             # A block that was split or merged meanwhile still has keys that are removed later.
             items = self._kept.pop(self._position, {}) | block
             self._position += 1
@@ -231,7 +237,7 @@ class KeyWalk:
     def end(self) -> None:
         """End the walk: nothing more is read."""
         self.is_over = True
-        self._blocks = []
+        self._blocks, self._rest = [], []
         self._kept = {}
 
 
@@ -311,7 +317,7 @@ class Database:
         self._free = free
         self.values: dict[bytes, Value] = {}
         self.expires: dict[bytes, int] = {}  # key -> Unix ms
-        self._order: OrderedIndex = OrderedIndex()  # serial -> key
+        self._order: CreationOrder = CreationOrder()
         self._next_serial = 1
         # Unix ms << 64 | serial -> key. A deadline that moves later stays where it was until that
         # time has come; `_earlier` has the time that such a key is found at.
@@ -392,7 +398,7 @@ class Database:
         if self.slots is not None:
             for key in keys:
                 self.slots.add(key)
-        self._order.extend(list(range(serial - len(keys), serial)), keys)
+        self._order.extend(serial - len(keys), keys)
         return True
 
     def remove(self, key: bytes) -> Value | None:
@@ -423,7 +429,7 @@ class Database:
         value.frequency = 0  # under another name it begins again
         if key in self.field_expires:
             self._unwatch_fields(key, value.serial)
-        self._order.pop(value.serial)
+        self._order.remove(value.serial)
         if self.slots is not None:
             self.slots.discard(key)
         if type(value) is Stream:
@@ -442,7 +448,7 @@ class Database:
             self._free(self._leftovers(), count)
         self.values = {}
         self.expires = {}
-        self._order = OrderedIndex()
+        self._order = CreationOrder()
         self._deadlines = OrderedIndex()
         self._earlier = {}
         self.field_expires = {}
@@ -524,12 +530,12 @@ class Database:
             if former_ms <= when_ms:
                 if former_ms < when_ms:
                     if key not in self._earlier:
-                        self._earlier[self._order[self.values[key].serial]] = former_ms
+                        self._earlier[self._order.get(self.values[key].serial) or key] = former_ms
                     self.expires[key] = when_ms
                 return
             self.persist(key)
         serial = self.values[key].serial
-        key = self._order[serial]  # the one object of this key
+        key = self._order.get(serial) or key  # the one object of this key
         self.expires[key] = when_ms
         self._deadlines[when_ms << 64 | serial] = key
 
@@ -599,7 +605,7 @@ class Database:
 
         Until it ends, it is notified of each removed key.
         """
-        walk = KeyWalk(self._order.blocks(), self._next_serial, self.expires, now_ms)
+        walk = KeyWalk(self._order, self._next_serial, self.expires, now_ms)
         self._walks.append(walk)
         return walk
 
@@ -609,18 +615,12 @@ class Database:
 
     def scan(self, cursor: int, count: int) -> tuple[int, list[bytes]]:
         """One step of SCAN: (next cursor, up to `count` keys). Cursor 0 begins and ends."""
-        start = cursor if cursor else self._next_serial
-        keys: list[bytes] = []
-        for serial, key in self._order.items_down_from(start):
-            if len(keys) >= count:
-                return serial, keys
-            keys.append(key)
-        return 0, keys
+        start = min(cursor, self._next_serial) if cursor else self._next_serial
+        return self._order.keys_down_from(start, count)
 
     def random_key(self, chance: Chance) -> bytes | None:
         """A key, each equally likely; None if there is none."""
-        key: bytes | None = self._order.random_item(chance)
-        return key
+        return self._order.random_key(chance)
 
     def random_volatile_key(self, chance: Chance) -> bytes | None:
         """A key with a time to live, each equally likely; None if there is none."""

@@ -5,9 +5,14 @@ from storage.types.packed_table cimport PackedTable
 from storage.types.records cimport field_of, value_of
 
 
+cdef tuple _ENCODINGS
+cdef unsigned char _LISTPACK
+cdef unsigned char _LISTPACK_EX
+cdef unsigned char _HASHTABLE
+
+
 cdef class HashValue(PackedTable):
     cdef public dict expires
-    cdef public bytes encoding_name
     cdef public list _alarms
     cdef long _times_bytes
 

@@ -34,6 +34,14 @@ if not cython.compiled:
 LISTPACK = b"listpack"
 LISTPACK_EX = b"listpackex"
 HASHTABLE = b"hashtable"
+# By the form of a hash.
+_ENCODINGS = (LISTPACK, LISTPACK_EX, HASHTABLE)
+FORM_LISTPACK = 0
+FORM_LISTPACK_EX = 1
+FORM_HASHTABLE = 2
+_LISTPACK: cython.uchar = FORM_LISTPACK
+_LISTPACK_EX: cython.uchar = FORM_LISTPACK_EX
+_HASHTABLE: cython.uchar = FORM_HASHTABLE
 
 # The number of fields that are copied or written in a step of Value.effort.
 FIELDS_PER_EFFORT = 500
@@ -54,7 +62,7 @@ _ALARM_BYTES: cython.long = allocated_bytes((0, b""))
 class HashValue(PackedTable):
     """One hash. `expires` is there to be read; the methods change it."""
 
-    __slots__ = ("_alarms", "_times_bytes", "encoding_name", "expires")
+    __slots__ = ("_alarms", "_times_bytes", "expires")
 
     type_name = b"hash"
 
@@ -62,13 +70,13 @@ class HashValue(PackedTable):
         super().__init__(PAIRS, access_ms)
         self.expires: dict[bytes, int] | None = None  # field -> Unix ms, if any has a time
         self._times_bytes = 0  # of its fields and times
-        self.encoding_name = LISTPACK
         self._alarms: list[tuple[int, bytes]] | None = None  # a heap, once it is asked for
 
     @property
     def encoding(self) -> bytes:
         """The encoding that OBJECT ENCODING returns."""
-        return self.encoding_name
+        encoding: bytes = _ENCODINGS[self.form]
+        return encoding
 
     @property
     def size(self) -> int:
@@ -87,7 +95,7 @@ class HashValue(PackedTable):
 
         As in Redis, the number of pairs counts, new or not, and the length of each word.
         """
-        if self.encoding_name is not HASHTABLE and (
+        if self.form != _HASHTABLE and (
             len(fields_and_values) > 2 * limits.hash_max_listpack_entries
             or max(map(len, fields_and_values)) > limits.hash_max_listpack_value
         ):
@@ -95,7 +103,7 @@ class HashValue(PackedTable):
 
     @cython.cfunc
     def _become_table(self) -> None:
-        self.encoding_name = HASHTABLE
+        self.form = _HASHTABLE
         self.is_ordered = False
 
     def expect(self, count: int, limits: EncodingLimits) -> None:
@@ -166,8 +174,8 @@ class HashValue(PackedTable):
 
     def keep_times(self) -> None:
         """Convert a listpack to listpackex, which has room for times, before a command sets one."""
-        if self.encoding_name is LISTPACK:
-            self.encoding_name = LISTPACK_EX
+        if self.form == _LISTPACK:
+            self.form = _LISTPACK_EX
 
     def expire_at(self, field: bytes, when_ms: int) -> None:
         """Let an existing field expire at `when_ms` (Unix ms)."""
@@ -201,7 +209,7 @@ class HashValue(PackedTable):
     def persist(self, names: Iterable[bytes]) -> list[bytes]:
         """Remove the times of fields; return the fields that had one."""
         persisted = [name for name in names if self._forget_time(name)]
-        if self.encoding_name is LISTPACK_EX:
+        if self.form == _LISTPACK_EX:
             for name in persisted:  # it moves to the fields without a time, at the end
                 text = self.value(name)
                 assert text is not None
@@ -253,7 +261,7 @@ class HashValue(PackedTable):
         expires = self.expires
         if expires is None:
             return records
-        if self.encoding_name is LISTPACK_EX:
+        if self.form == _LISTPACK_EX:
             records.sort(key=lambda record: expires.get(field_of(record), NEVER_MS))
         if now_ms is None or now_ms <= self._next_alarms()[0][0]:
             return records
@@ -268,7 +276,7 @@ class HashValue(PackedTable):
 
         A compact hash is returned whole.
         """
-        if self.encoding_name is not HASHTABLE:
+        if self.form != _HASHTABLE:
             return 0, self.records()
         return self.scan_records(cursor, count)
 
@@ -280,7 +288,7 @@ class HashValue(PackedTable):
         self.share_with(twin)
         twin.expires = None if self.expires is None else self.expires.copy()
         twin._times_bytes = self._times_bytes
-        twin.encoding_name = self.encoding_name
+        twin.form = self.form
         return twin
 
     def release(self) -> RemovedData:

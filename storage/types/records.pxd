@@ -120,18 +120,6 @@ cdef extern from *:
         return low;
     }
 
-    static inline Py_ssize_t find_among(PyObject* records, PyObject* member) {
-        Py_ssize_t count = PyList_GET_SIZE(records), size = PyBytes_GET_SIZE(member), i;
-        const char* text = PyBytes_AS_STRING(member);
-        for (i = 0; i < count; i++) {
-            PyObject* record = PyList_GET_ITEM(records, i);
-            if (RILLWAY_MEMBER_BYTES(record) == size
-                    && memcmp(RILLWAY_MEMBER(record), text, size) == 0)
-                return i;
-        }
-        return -1;
-    }
-
     /* Beside each record its score, so that comparing reads what is side by side. */
     typedef struct { double score; PyObject* record; } rillway_scored;
 
@@ -177,7 +165,6 @@ cdef extern from *:
     double score_in(bytes record) noexcept
     bint before(bytes record, bytes other) noexcept
     Py_ssize_t place_among(list records, bytes record) noexcept
-    Py_ssize_t find_among(list records, bytes member) noexcept
     int sort_in_order(list records) except -1
     bytes new_record(double score, bytes member)
     bytes member_in(bytes record)
@@ -188,7 +175,6 @@ cpdef bytes member_of(bytes record)
 cpdef tuple pair_of(bytes record)
 cpdef bint is_before(bytes record, bytes other) noexcept
 cpdef Py_ssize_t place_of(list records, bytes record) noexcept
-cpdef Py_ssize_t find_member(list records, bytes member) noexcept
 cpdef sort_records(list records)
 
 
@@ -263,7 +249,6 @@ cdef class RecordOrder:
     cpdef Py_ssize_t rank_where(self, object holds) except -1
     cpdef bytes at(self, Py_ssize_t rank)
     cpdef list records(self, Py_ssize_t start, Py_ssize_t end)
-    cpdef list first_part(self)
     cpdef list take_parts(self)
     cpdef long memory_bytes(self)
 

@@ -156,17 +156,6 @@ def place_of(records: list[Record], record: Record) -> cython.Py_ssize_t:
     return bisect_left(records, pair_of(record), key=pair_of)
 
 
-def find_member(records: list[Record], member: bytes) -> cython.Py_ssize_t:
-    """The place of the record of a member, -1 without one: all are looked at."""
-    if cython.compiled:
-        return find_among(records, member)  # type: ignore[name-defined, no-any-return]  # noqa: F821
-    size = SCORE_BYTES + len(member)
-    for place, record in enumerate(records):
-        if len(record) == size and record.endswith(member):
-            return place
-    return -1
-
-
 def sort_records(records: list[Record]) -> None:
     """Sort a list of records in place. Raises MemoryError."""
     if cython.compiled:
@@ -744,10 +733,6 @@ class RecordOrder:
             found += part if end >= len(part) else part[:end]
             end -= len(part)
         return found
-
-    def first_part(self) -> Part:
-        """The first part itself: all records, while they are few. Do not modify it."""
-        return self._parts[0]
 
     def take_parts(self) -> Parts:
         """Remove everything; the parts, to be freed incrementally."""

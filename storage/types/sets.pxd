@@ -2,11 +2,22 @@
 
 from libc.math cimport nextafter
 from storage.memory cimport bytes_object_bytes
+from storage.types.few_records cimport (
+    find_packed,
+    packed,
+    packed_records,
+    place_at,
+    rank_at,
+    rank_before,
+    record_at,
+    score_at,
+    with_record,
+    without_ranks,
+)
 from storage.types.packed_table cimport PackedTable
 from storage.types.records cimport (
     RecordOrder,
     RecordTable,
-    find_member,
     make_record,
     member_of,
     score_of,
@@ -14,10 +25,14 @@ from storage.types.records cimport (
 from storage.types.value cimport Value
 
 
-cdef class SetValue(PackedTable):
-    cdef public bytes _encoding
+cdef tuple _ENCODINGS
+cdef unsigned char _INTSET
+cdef unsigned char _LISTPACK
+cdef unsigned char _HASHTABLE
 
-    cdef _set_encoding(self, bytes encoding)
+
+cdef class SetValue(PackedTable):
+    cdef _take_form(self, unsigned char form)
     cdef list _sorted(self, list[bytes] members)
     cpdef expect(self, Py_ssize_t count, object limits)
     cpdef bint add(self, bytes member, object limits) except -1
@@ -25,16 +40,23 @@ cdef class SetValue(PackedTable):
     cdef _adapt_to(self, bytes member, object limits)
 
 
+cdef tuple _SCORED_ENCODINGS
+cdef unsigned char _FEW
+cdef unsigned char _MANY
 cdef Py_ssize_t _FEW_MEMBERS
+cdef Py_ssize_t _MOST_RECORD_BYTES
 cdef double _INFINITY
 cdef long _SORTED_SET_BYTES
 
 
 cdef class SortedSetValue(Value):
-    cdef public bytes _encoding
+    cdef bytes _few
     cdef readonly RecordOrder _order
     cdef readonly RecordTable _table
 
+    cdef Py_ssize_t _count(self) noexcept
+    cdef _unpack(self)
+    cdef _remove_packed(self, Py_ssize_t place)
     cpdef expect(self, Py_ssize_t count, object limits)
     cpdef bytes find(self, bytes member)
     cpdef object score(self, bytes member)
@@ -48,5 +70,6 @@ cdef class SortedSetValue(Value):
 
 
 cdef RecordTable _table_of(list records)
+cdef RecordOrder _order_of(list records)
 cdef bytes _without_sign(bytes record)
 cdef bint _is_small(Py_ssize_t count, Py_ssize_t longest, object limits) except -1

@@ -12,10 +12,11 @@ It only changes from smaller to larger forms; methods that may change it take th
 (storage/redis_format/encoding_limits.py). Source: Redis 7.2 and later for the conversions.
 
 A sorted set orders members by score, then by their bytes. A member with its score is a record, one
-bytes object (storage/types/records.py). The records are in a `RecordOrder`, and those of more than
-a few members in a `RecordTable` as well, which finds them by their members; both have them whatever
-OBJECT ENCODING reports. The encoding is `listpack` for few, short members and `skiplist` for all
-others. It only changes from the smaller to the larger one. No score is NaN.
+bytes object (storage/types/records.py). A few members are packed into one bytes object
+(storage/types/few_records.py). The records of more are in a `RecordOrder`, and in a `RecordTable`,
+which finds them by their members. That does not depend on OBJECT ENCODING: it is `listpack` for
+few, short members and `skiplist` for all others, and only changes from the smaller to the larger
+one. No score is NaN.
 
 A span is a pair of ranks, [start, end). Ranges of ranks, scores or members are converted to spans:
 
@@ -39,6 +40,7 @@ from protocol.records import frozen_record
 from storage.keyspace.deferred_free import NO_WASTE, SMALL_ITEMS, RemovedData
 from storage.memory import instance_bytes
 from storage.redis_format.encoding_limits import EncodingLimits
+from storage.types.few_records import MOST_BYTES, NOTHING
 from storage.types.key_part import MEMBERS, SCORED
 from storage.types.packed_table import PackedTable
 from storage.types.records import (
@@ -47,7 +49,6 @@ from storage.types.records import (
     Record,
     RecordOrder,
     RecordTable,
-    find_member,
     make_record,
     member_of,
     pair_of,
@@ -61,11 +62,28 @@ if not cython.compiled:
     from math import nextafter
 
     from storage.memory import bytes_object_bytes
+    from storage.types.few_records import (
+        find_packed,
+        packed,
+        packed_records,
+        place_at,
+        rank_at,
+        rank_before,
+        record_at,
+        score_at,
+        with_record,
+        without_ranks,
+    )
 
 
 INTSET = b"intset"
 LISTPACK = b"listpack"
 HASHTABLE = b"hashtable"
+# By the form of a set.
+_ENCODINGS = (INTSET, LISTPACK, HASHTABLE)
+_INTSET: cython.uchar = 0
+_LISTPACK: cython.uchar = 1
+_HASHTABLE: cython.uchar = 2
 
 # A sample of fewer than one in this number is drawn with retries until enough are different.
 _FEW_OF = 4
@@ -74,22 +92,23 @@ _FEW_OF = 4
 MEMBERS_PER_STEP = 1000
 
 
+@cython.no_gc  # it refers to bytes only
 @cython.cclass
 class SetValue(PackedTable):
     """The value of a key of type set."""
 
-    __slots__ = ("_encoding",)
+    __slots__ = ()
 
     type_name = b"set"
 
     def __init__(self, access_ms: int = 0, encoding: bytes = INTSET) -> None:
         super().__init__(MEMBERS, access_ms)
-        self._set_encoding(encoding)
+        self._take_form(_ENCODINGS.index(encoding))
 
     @cython.cfunc
-    def _set_encoding(self, encoding: bytes) -> None:
-        self._encoding = encoding
-        self.is_ordered = encoding is not HASHTABLE
+    def _take_form(self, form: cython.uchar) -> None:
+        self.form = form
+        self.is_ordered = form != _HASHTABLE
 
     @classmethod
     def of(cls, members: Iterable[bytes], limits: EncodingLimits, access_ms: int = 0) -> SetValue:
@@ -101,13 +120,13 @@ class SetValue(PackedTable):
         )
         is_small: cython.bint = len(texts) <= small
         if not is_small:
-            made._set_encoding(HASHTABLE)
+            made._take_form(_HASHTABLE)
             made.expect_records(len(texts))
         member: bytes
         for member in texts:
             made.put(member, b"")
         if is_small:
-            made._set_encoding(_smallest_encoding(made.all_records(), limits))
+            made._take_form(_smallest_form(made.all_records(), limits))
         return made
 
     @classmethod
@@ -123,7 +142,8 @@ class SetValue(PackedTable):
     @property
     def encoding(self) -> bytes:
         """intset, listpack or hashtable."""
-        return self._encoding
+        encoding: bytes = _ENCODINGS[self.form]
+        return encoding
 
     @property
     def size(self) -> int:
@@ -141,7 +161,7 @@ class SetValue(PackedTable):
 
     def __iter__(self) -> Iterator[bytes]:
         """The members in the same order, as long as the set does not change."""
-        if self._encoding is INTSET:
+        if self.form == _INTSET:
             return iter(self.members())
         return chain.from_iterable(self.batches())
 
@@ -155,7 +175,7 @@ class SetValue(PackedTable):
 
     def _sorted(self, members: list[bytes]) -> list[bytes]:
         """The members in the order in which Redis would return them."""
-        if self._encoding is INTSET:
+        if self.form == _INTSET:
             members.sort(key=int)
         return members
 
@@ -163,10 +183,10 @@ class SetValue(PackedTable):
 
     def expect(self, count: cython.Py_ssize_t, limits: EncodingLimits) -> None:
         """Prepare for `count` more members: convert to the large form if they need it."""
-        if (self._encoding == LISTPACK and count > limits.set_max_listpack_entries) or (
-            self._encoding == INTSET and count > limits.set_max_intset_entries
+        if (self.form == _LISTPACK and count > limits.set_max_listpack_entries) or (
+            self.form == _INTSET and count > limits.set_max_intset_entries
         ):
-            self._set_encoding(HASHTABLE)
+            self._take_form(_HASHTABLE)
 
     def add(self, member: bytes, limits: EncodingLimits) -> bool:
         """Add a member; False if it was there already."""
@@ -181,18 +201,18 @@ class SetValue(PackedTable):
         """Choose the form of a small set after a new member."""
         count: cython.Py_ssize_t = self._count
         longest: cython.Py_ssize_t
-        if self._encoding is LISTPACK:  # the others are short enough already
+        if self.form == _LISTPACK:  # the others are short enough already
             longest = len(member)
         elif as_int64(member) is not None:
             if count > limits.set_max_intset_entries:
-                self._set_encoding(HASHTABLE)
+                self._take_form(_HASHTABLE)
             return
         else:
             longest = max(map(len, self.all_records()))
         if count > limits.set_max_listpack_entries or longest > limits.set_max_listpack_value:
-            self._set_encoding(HASHTABLE)
-        elif self._encoding is INTSET:
-            self._set_encoding(LISTPACK)
+            self._take_form(_HASHTABLE)
+        elif self.form == _INTSET:
+            self._take_form(_LISTPACK)
             # A listpack begins with the integers in ascending order.
             integers = sorted(self.all_records()[:-1], key=int)
             for other in [*integers, member]:
@@ -208,7 +228,7 @@ class SetValue(PackedTable):
     def sample(self, count: int, below: Callable[[int], int]) -> list[bytes]:
         """`count` different members, no more than there are, chosen with `below`."""
         size = self._count
-        if self._encoding is HASHTABLE and count < size // _FEW_OF:
+        if self.form == _HASHTABLE and count < size // _FEW_OF:
             chosen: dict[bytes, bool] = {}
             while len(chosen) < count:
                 chosen[self.pick(below)] = True
@@ -218,7 +238,7 @@ class SetValue(PackedTable):
 
     def scan(self, cursor: int, count: int) -> tuple[int, list[bytes]]:
         """One step of SSCAN: (next cursor, members). The small forms are returned whole."""
-        if self._encoding is HASHTABLE:
+        if self.form == _HASHTABLE:
             return self.scan_records(cursor, count)
         return 0, self.members()
 
@@ -226,7 +246,8 @@ class SetValue(PackedTable):
 
     def copy(self) -> SetValue:
         """An independent set with the same members, form and access time."""
-        twin = SetValue(self.access_ms, self._encoding)
+        twin = SetValue(self.access_ms)
+        twin.form = self.form
         self.share_with(twin)
         return twin
 
@@ -239,24 +260,29 @@ class SetValue(PackedTable):
         return removed_data
 
 
-def _smallest_encoding(members: list[bytes], limits: EncodingLimits) -> bytes:
+def _smallest_form(members: list[bytes], limits: EncodingLimits) -> cython.uchar:
     count = len(members)
     if count <= limits.set_max_intset_entries and None not in map(as_int64, members):
-        return INTSET
+        return _INTSET
     if count <= limits.set_max_listpack_entries:
         longest = max(map(len, members), default=0)
         if longest <= limits.set_max_listpack_value:
-            return LISTPACK
-    return HASHTABLE
+            return _LISTPACK
+    return _HASHTABLE
 
 
 SKIPLIST = b"skiplist"
+# By the form of a sorted set.
+_SCORED_ENCODINGS = (LISTPACK, SKIPLIST)
+_FEW: cython.uchar = 0
+_MANY: cython.uchar = 1
 
 Span: TypeAlias = "tuple[int, int]"  # [start, end) of ranks
 
-# Up to this many members are searched one by one: no table is made of them.
+# Up to this many members, none of them long, are packed. They are searched one by one.
 FEW_MEMBERS = 32
 _FEW_MEMBERS: cython.Py_ssize_t = FEW_MEMBERS
+_MOST_RECORD_BYTES: cython.Py_ssize_t = SCORE_BYTES + MOST_BYTES
 
 # The number of members that are copied or written in about 0.1 ms.
 SCORED_PER_STEP = 400
@@ -306,19 +332,21 @@ class LexBounds:
         return member >= self.high if self.excludes_high else member > self.high
 
 
+@cython.no_gc  # it refers to bytes and what has bytes only
 @cython.cclass
 class SortedSetValue(Value):
     """The value of a key of type zset."""
 
-    __slots__ = ("_encoding", "_order", "_table")
+    __slots__ = ("_few", "_order", "_table")
 
     type_name = b"zset"
 
     def __init__(self, access_ms: int = 0, encoding: bytes = LISTPACK) -> None:
         super().__init__(access_ms)
-        self._encoding = encoding
-        self._order: RecordOrder = RecordOrder()
-        # Once there have been more than a few members; until then the order has one part.
+        self.form = _SCORED_ENCODINGS.index(encoding)
+        self._few: bytes = NOTHING
+        # Once there have been more than a few members: in place of what is packed.
+        self._order: RecordOrder | None = None
         self._table: RecordTable | None = None
 
     @classmethod
@@ -358,38 +386,55 @@ class SortedSetValue(Value):
         return cls(access_ms, LISTPACK if is_small else SKIPLIST)
 
     def __len__(self) -> int:
-        return self._order.count
+        return self._count()
 
     def __contains__(self, member: bytes) -> bool:
         return self.find(member) is not None
 
+    def _count(self) -> cython.Py_ssize_t:
+        """The number of members."""
+        if self._order is None:
+            return self._few[0]
+        return self._order.count
+
     @property
     def encoding(self) -> bytes:
         """listpack or skiplist."""
-        return self._encoding
+        encoding: bytes = _SCORED_ENCODINGS[self.form]
+        return encoding
 
     @property
     def size(self) -> int:
         """The number of members."""
-        return self._order.count
+        return self._count()
 
     @property
     def effort(self) -> int:
         """The time to copy or write the sorted set, in steps of about 0.1 ms."""
-        return 1 + self._order.count // SCORED_PER_STEP
+        return 1 + self._count() // SCORED_PER_STEP
 
     def _take(self, records: list[Record], table: RecordTable | None = None) -> None:
         """Take records, of which there may be a table, in an empty value. Raises ValueError."""
         sort_records(records)
         count = len(records)
-        if count > FEW_MEMBERS:
+        longest = max(map(len, records), default=0)
+        if count <= _FEW_MEMBERS and longest <= _MOST_RECORD_BYTES:
+            are_different = len(set(map(member_of, records))) == count
+            self._few = packed(records)
+        else:
             self._table = _table_of(records) if table is None else table
             are_different = len(self._table) == count
-        else:
-            are_different = len(set(map(member_of, records))) == count
+            self._order = _order_of(records)
         if not are_different:
             raise ValueError("a member comes twice in a sorted set")
-        self._order.fill(records)
+
+    @cython.cfunc
+    def _unpack(self) -> None:
+        """Take the members out of their packed form, for good."""
+        records = packed_records(self._few, 0, _FEW_MEMBERS)
+        self._table = _table_of(records)
+        self._order = _order_of(records)
+        self._few = NOTHING
 
     # -- reading -------------------------------------------------------------------------------
 
@@ -397,26 +442,35 @@ class SortedSetValue(Value):
         """The record of a member, None if it is not there."""
         if self._table is not None:
             return self._table.get(member)
-        few: list[Record] = self._order.first_part()
-        place: cython.Py_ssize_t = find_member(few, member)
-        return None if place < 0 else few[place]
+        place: cython.Py_ssize_t = find_packed(self._few, member)
+        return None if place < 0 else record_at(self._few, place)
 
     def score(self, member: bytes) -> float | None:
         """The score of a member, None if it is not there."""
-        record = self.find(member)
-        return None if record is None else score_of(record)
+        if self._table is not None:
+            record = self._table.get(member)
+            return None if record is None else score_of(record)
+        place: cython.Py_ssize_t = find_packed(self._few, member)
+        return None if place < 0 else score_at(self._few, place)
 
     def rank(self, member: bytes) -> int | None:
         """Return the number of members before `member`; None if it is not in the set."""
-        record = self.find(member)
-        return None if record is None else self._order.rank_of(record)
+        if self._order is not None:
+            record = self.find(member)
+            return None if record is None else self._order.rank_of(record)
+        place: cython.Py_ssize_t = find_packed(self._few, member)
+        return None if place < 0 else rank_at(self._few, place)
 
     def at(self, rank: cython.Py_ssize_t) -> Record:
         """The record at a rank from 0 on."""
+        if self._order is None:
+            return record_at(self._few, place_at(self._few, rank))
         return self._order.at(rank)
 
     def records(self, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> list[Record]:
         """The records of a span in order, in a list of their own."""
+        if self._order is None:
+            return packed_records(self._few, start, end)
         return self._order.records(start, end)
 
     def unordered(self) -> list[Record]:
@@ -426,12 +480,12 @@ class SortedSetValue(Value):
         """
         if self._table is not None:
             return self._table.records()
-        return self._order.records(0, self._order.count)
+        return self.records(0, self._count())
 
     def pairs(self, start: int = 0, end: int | None = None) -> list[Pair]:
         """The (score, member) pairs of a span, by default of all members, in order."""
-        end = self._order.count if end is None else end
-        return list(map(pair_of, self._order.records(start, end)))
+        end = self._count() if end is None else end
+        return list(map(pair_of, self.records(start, end)))
 
     def span_of_scores(self, bounds: ScoreBounds) -> Span:
         """The ranks of the members whose scores are within the bounds."""
@@ -444,27 +498,33 @@ class SortedSetValue(Value):
         """The number of members with a lower score; `is_after`: with no higher one."""
         if is_after:
             if score == _INFINITY:
-                return self._order.count
+                return self._count()
             score = nextafter(score, _INFINITY)
-        return self._order.rank_of(make_record(score, b""))
+        bound = make_record(score, b"")
+        if self._order is None:
+            return rank_before(self._few, bound)
+        return self._order.rank_of(bound)
 
     def span_of_members(self, bounds: LexBounds) -> Span:
         """The ranks of the members within the bounds; defined only where all scores are equal."""
         if bounds.is_empty:
             return 0, 0
-        start = self._order.rank_where(bounds.reaches)
-        return start, max(start, self._order.rank_where(bounds.passes))
+        order = self._order
+        if order is None:
+            order = _order_of(packed_records(self._few, 0, _FEW_MEMBERS))
+        start = order.rank_where(bounds.reaches)
+        return start, max(start, order.rank_where(bounds.passes))
 
     # -- changing ------------------------------------------------------------------------------
 
     def expect(self, count: cython.Py_ssize_t, limits: EncodingLimits) -> None:
         """Prepare for `count` more members: convert to the large form if they need it."""
-        if self._encoding is LISTPACK and count > limits.zset_max_listpack_entries:
-            self._encoding = SKIPLIST
+        if self.form == _FEW and count > limits.zset_max_listpack_entries:
+            self.form = _MANY
 
     def become_skiplist(self) -> None:
         """Convert to the large form (SORT)."""
-        self._encoding = SKIPLIST
+        self.form = _MANY
 
     def set(self, member: bytes, score: cython.double, limits: EncodingLimits) -> None:
         """Give `member` a score; it is added if it is not there."""
@@ -472,47 +532,75 @@ class SortedSetValue(Value):
 
     def put(self, record: Record, former: Record | None, limits: EncodingLimits) -> None:
         """Add a record, or put it in the place of the former one of its member (`find`)."""
-        if self._encoding is LISTPACK:
+        if self.form == _FEW:
             size: cython.Py_ssize_t = len(record) - SCORE_BYTES
-            if former is None and not _is_small(self._order.count + 1, size, limits):
-                self._encoding = SKIPLIST
+            if former is None and not _is_small(self._count() + 1, size, limits):
+                self.form = _MANY
             else:
                 record = _without_sign(record)
-        if self._table is not None:
-            self._table.put(record)
+        if self._order is None:
+            if former is not None:
+                self._remove_packed(find_packed(self._few, member_of(record)))
+            if self._few[0] < _FEW_MEMBERS and len(record) <= _MOST_RECORD_BYTES:
+                self._few = with_record(self._few, record)
+                return
+            self._unpack()
+            former = None
+        assert self._table is not None and self._order is not None
+        self._table.put(record)
         if former is not None:
             self._order.replace(former, record)
-            return
-        self._order.add(record)
-        if self._table is None and self._order.count > _FEW_MEMBERS:
-            self._table = _table_of(self._order.first_part())
+        else:
+            self._order.add(record)
+
+    @cython.cfunc
+    def _remove_packed(self, place: cython.Py_ssize_t) -> None:
+        rank: cython.Py_ssize_t = rank_at(self._few, place)
+        self._few = without_ranks(self._few, rank, rank + 1)
+
+    def fill(self, records: list[Record], limits: EncodingLimits) -> bool:
+        """Take records while it is empty; False, and none is taken, if a member comes twice."""
+        try:
+            made: SortedSetValue = SortedSetValue.of_records(records, limits)
+        except ValueError:
+            return False
+        self.form, self._few = made.form, made._few
+        self._order, self._table = made._order, made._table
+        return True
 
     def remove(self, member: bytes) -> bool:
         """Remove a member; False if it was not there."""
-        record = self.find(member)
+        if self._order is None:
+            place: cython.Py_ssize_t = find_packed(self._few, member)
+            if place >= 0:
+                self._remove_packed(place)
+            return place >= 0
+        assert self._table is not None
+        record = self._table.remove(member)
         if record is None:
             return False
-        if self._table is not None:
-            self._table.remove(member)
         self._order.remove(record)
         return True
 
     def remove_span(self, start: int, end: int) -> RemovedData:
         """Remove the members at these ranks; the data to free."""
-        count, table = max(end - start, 0), self._table
-        if count <= FEW_REMOVED:
-            for record in self._order.records(start, end):
-                if table is not None:
-                    table.remove(member_of(record))
-                self._order.remove(record)
+        count, table, order = max(end - start, 0), self._table, self._order
+        if order is None or table is None:
+            if count:
+                self._few = without_ranks(self._few, start, end)
             return NO_WASTE
-        gone = self._order.remove_span(start, end)
+        if count <= FEW_REMOVED:
+            for record in order.records(start, end):
+                table.remove(member_of(record))
+                order.remove(record)
+            return NO_WASTE
+        gone = order.remove_span(start, end)
         removed = RemovedData()
-        if table is not None and 2 * count < len(table):
+        if 2 * count < len(table):
             for part in gone:
                 table.discard_all(part)
-        elif table is not None:
-            self._table = table.selected(self._order.records(0, self._order.count))
+        else:
+            self._table = table.selected(order.records(0, order.count))
             table.release(removed)
         for part in gone:
             removed.add(part, SMALL_ITEMS)
@@ -524,49 +612,48 @@ class SortedSetValue(Value):
         """One step of ZSCAN: (next cursor, records). The small form is returned whole, and so are
         few members.
         """
-        if self._encoding is LISTPACK or self._table is None:
-            return 0, self._order.records(0, self._order.count)
+        if self.form == _FEW or self._table is None:
+            return 0, self.records(0, self._count())
         return self._table.scan(cursor, count)
 
     # -- as a whole ----------------------------------------------------------------------------
 
     def copy(self) -> SortedSetValue:
         """An independent sorted set with the same members, form and access time."""
-        twin = SortedSetValue(self.access_ms, self._encoding)
-        twin._order = self._order.copy()
+        twin = SortedSetValue(self.access_ms)
+        twin.form = self.form
+        twin._few = self._few
+        twin._order = None if self._order is None else self._order.copy()
         twin._table = None if self._table is None else self._table.copy()
         return twin
 
     def copy_of_span(self, start: int, end: int, limits: EncodingLimits) -> SortedSetValue:
         """Another sorted set of the members at these ranks, in the smallest possible form."""
-        count = self._order.count
+        count = self._count()
         if end - start <= limits.zset_max_listpack_entries or 2 * (end - start) < count:
             return SortedSetValue.of_records(self.records(start, end), limits)
         twin = self.copy()  # a table is copied faster than it is made from records
-        twin._encoding = SKIPLIST
+        twin.form = _MANY
         twin.remove_span(end, count)
         twin.remove_span(0, start)
         return twin
 
     def memory_bytes(self) -> int:
         """The memory of the sorted set in bytes."""
-        total: cython.long = _SORTED_SET_BYTES + self._order.memory_bytes()
-        if self._table is not None:  # it counts the records
-            return total + self._table.memory_bytes()
-        record: bytes
-        for record in self._order.first_part():
-            total += bytes_object_bytes(len(record))
-        return total
+        if self._table is None or self._order is None:
+            return _SORTED_SET_BYTES + bytes_object_bytes(len(self._few))
+        # The table counts the records.
+        return _SORTED_SET_BYTES + self._order.memory_bytes() + self._table.memory_bytes()
 
     def release(self) -> RemovedData:
         """Give up the members when the sorted set is removed; the data to free."""
-        if self._table is None or self._order.count <= SMALL_ITEMS:
+        if self._table is None or self._order is None or self._order.count <= SMALL_ITEMS:
             return NO_WASTE
         removed_data = RemovedData()
         self._table.release(removed_data)
         for part in self._order.take_parts():
             removed_data.add(part, SMALL_ITEMS)
-        self._table = None
+        self._order = self._table = None
         return removed_data
 
 
@@ -577,6 +664,12 @@ def _table_of(records: list[Record]) -> RecordTable:
     table: RecordTable = RecordTable(SCORED)
     table.put_all(records)
     return table
+
+
+def _order_of(records: list[Record]) -> RecordOrder:
+    order: RecordOrder = RecordOrder()
+    order.fill(records)
+    return order
 
 
 def _without_sign(record: Record) -> Record:

@@ -10,6 +10,7 @@ cdef class Value:
     cdef public long counted_bytes
     cdef public bint has_changed
     cdef public unsigned char frequency
+    cdef public unsigned char form
 
     cpdef object first_deadline_ms(self)
     cpdef use_cache(self, object cache)
@@ -20,11 +21,12 @@ cpdef object as_int64(bytes text)
 
 
 cdef long _OWN_BYTES
+cdef tuple _ENCODINGS
+cdef unsigned char _RAW
 
 
 cdef class StringValue(Value):
     cdef public object data
-    cdef public object _encoding
 
     cpdef bytes to_bytes(self)
     cpdef replace(self, bytes data, bytes encoding=*)

@@ -45,7 +45,7 @@ NEW_FREQUENCY = 5
 class Value:
     """The base class of values."""
 
-    __slots__ = ("access_ms", "counted_bytes", "frequency", "has_changed", "serial")
+    __slots__ = ("access_ms", "counted_bytes", "form", "frequency", "has_changed", "serial")
 
     type_name: ClassVar[bytes]  # what TYPE answers: b"string", b"hash", ...
 
@@ -57,6 +57,7 @@ class Value:
         self.counted_bytes = _UNCOUNTED
         self.has_changed = False
         self.frequency = 0
+        self.form = 0  # of the encoding: each type has its own numbers
 
     @property
     def encoding(self) -> bytes:
@@ -112,6 +113,11 @@ def as_int64(text: bytes) -> int | None:
 EMBEDDED_STRING_BYTES = 44
 
 
+# By the form of a string. None: what follows from its content.
+_ENCODINGS = (None, b"int", b"embstr", b"raw")
+_RAW: cython.uchar = 3
+
+
 @cython.no_gc  # bytes form no cycles: 16 bytes less for each string
 @cython.cclass
 class StringValue(Value):
@@ -122,7 +128,7 @@ class StringValue(Value):
     the content or hand it on.
     """
 
-    __slots__ = ("_encoding", "data")
+    __slots__ = ("data",)
 
     type_name = b"string"
 
@@ -135,7 +141,7 @@ class StringValue(Value):
         self.has_changed = False
         self.frequency = 0
         self.data: bytes | bytearray = data
-        self._encoding = encoding  # None: what follows from the content
+        self.form = 0 if encoding is None else _ENCODINGS.index(encoding)
 
     def __len__(self) -> int:
         return len(self.data)
@@ -152,7 +158,7 @@ class StringValue(Value):
     def replace(self, data: bytes, encoding: bytes | None = None) -> None:
         """Make `data` the content, as in a new string."""
         self.data = data
-        self._encoding = encoding
+        self.form = 0 if encoding is None else _ENCODINGS.index(encoding)
 
     def append(self, tail: bytes) -> None:
         """Append `tail` to the content."""
@@ -175,14 +181,15 @@ class StringValue(Value):
         """The content as a mutable bytearray; the encoding is raw from then on."""
         if not isinstance(self.data, bytearray):
             self.data = bytearray(self.data)
-            self._encoding = b"raw"
+            self.form = _RAW
         return self.data
 
     @property
     def encoding(self) -> bytes:
         """The encoding that OBJECT ENCODING returns in Redis 7: int, embstr or raw."""
-        if self._encoding is not None:
-            return self._encoding
+        encoding = _ENCODINGS[self.form]
+        if encoding is not None:
+            return encoding
         if as_int64(self.to_bytes()) is not None:
             return b"int"
         return b"embstr" if len(self.data) <= EMBEDDED_STRING_BYTES else b"raw"

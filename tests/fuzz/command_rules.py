@@ -99,7 +99,8 @@ def check_database(db: Database) -> None:
     """Keys, their lifetimes and SCAN's order agree; every stream is whole."""
     miscounted = _miscounted(db)  # first: looking into a stream may change what it keeps ready
     require(set(db.expires) <= set(db.values), "a time to live without a key")
-    scanned = [key for _, key in _items(db._order, "SCAN's order")]
+    _, scanned = db.scan(0, len(db) + 1)
+    require(len(db._order) == len(scanned), "another number of keys in SCAN's order")
     require(sorted(scanned) == sorted(db.values), "SCAN's order and the keys differ")
     deadlines = {key: at >> 64 for at, key in _items(db._deadlines, "deadlines")}
     require(deadlines == db.expires, "deadlines and times to live differ")

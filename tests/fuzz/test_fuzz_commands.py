@@ -72,7 +72,7 @@ def step_back(player: Player) -> None:
 
 def drop_from_scan(player: Player) -> object:
     db = player.server.instance.databases[0]
-    return db._order.pop(db.values[b"s"].serial)
+    return db._order.remove(db.values[b"s"].serial)
 
 
 def leave_ready_key(player: Player) -> None:

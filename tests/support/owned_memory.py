@@ -18,8 +18,6 @@ from storage.nodes.entry_cache import EntryCache
 
 # Attributes whose numbers are objects when compiled, too.
 _ID_ATTRIBUTES = {"end", "key", "lost_end"}
-# Attributes with constants of a module.
-_CONSTANT_ATTRIBUTES = {"_encoding", "encoding_name"}
 _SHARED = type | FunctionType | GeneratorType | ModuleType | enum.Enum | EntryCache | IDProgression
 _PLAIN = bytes | bytearray | int | float | str | array
 
@@ -56,7 +54,7 @@ def _items_of(item: Any) -> list[Any]:
 def _attributes_of(item: object) -> Iterator[object]:
     for name, attribute in _named_attributes(item):
         is_number = isinstance(attribute, int | float) and name not in _ID_ATTRIBUTES
-        if not is_number and name not in _CONSTANT_ATTRIBUTES and not _is_shared_column(attribute):
+        if not is_number and not _is_shared_column(attribute):
             yield attribute
 
 

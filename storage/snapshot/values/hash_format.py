@@ -49,11 +49,11 @@ def _type_code(value: HashValue, options: SnapshotOptions) -> int:
     if options.for_valkey and value.expires is not None:
         return opcodes.VALKEY_HASH_WITH_TIMES
     if options.allows(_MIN_VERSION[opcodes.HASH_WITH_TIMES]):
-        if value.encoding_name is LISTPACK_EX:
+        if value.encoding is LISTPACK_EX:
             return opcodes.HASH_LISTPACK_EX
         if value.expires is not None:
             return opcodes.HASH_WITH_TIMES
-    is_compact = value.encoding_name is not HASHTABLE
+    is_compact = value.encoding is not HASHTABLE
     if is_compact and options.allows(_MIN_VERSION[opcodes.HASH_LISTPACK]):
         return opcodes.HASH_LISTPACK
     return opcodes.HASH

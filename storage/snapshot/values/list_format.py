@@ -16,7 +16,8 @@ from storage.redis_format.listpack import Element, decode_listpack
 from storage.redis_format.primitives import Allowance, Cursor, encode_length, encode_string
 from storage.redis_format.ziplist import decode_ziplist
 from storage.snapshot.format import Codec, Decoder, EmptyCollection, Reading, SnapshotOptions
-from storage.types.lists import ListNode, ListValue
+from storage.types.list_nodes import ListNode
+from storage.types.lists import ListValue
 
 LIST = 1
 ZIPLIST = 10

@@ -19,8 +19,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from storage.entries.entry_id import EntryIDs
 from storage.groups.group import Group
+from storage.keyspace.creation_order import SLOTS
 from storage.keyspace.database import MOST_NOTED, RECENT, Database, KeyWalk, SlotIndex
-from storage.keyspace.ordered_index import BLOCK_ITEMS, Chance
+from storage.keyspace.ordered_index import Chance
 from storage.memory import bytes_object_bytes
 from storage.stream import Stream
 from storage.types.value import StringValue
@@ -193,7 +194,7 @@ def test_a_database_keeps_its_index() -> None:
 
 
 NOW_MS = 1000
-MANY = 3 * BLOCK_ITEMS
+MANY = 3 * SLOTS
 
 
 def database(count: int) -> Database:
@@ -227,6 +228,22 @@ def test_a_key_that_goes_before_it_was_read_is_read_nevertheless() -> None:
     keys = next(steps)
     for key in before:
         db.remove(key)  # those that were read, and those that were not
+    assert sorted([*keys, *(key for more in steps for key in more)]) == before
+
+
+def test_a_walk_over_what_is_left_of_many_keys_reads_each_once() -> None:
+    db = database(20 * SLOTS)
+    for number in range(20 * SLOTS):
+        if number % 20:
+            db.remove(b"%d" % number)
+    for number in range(SLOTS):
+        db.set(b"new %d" % number, StringValue(b"v"))
+    before = sorted(db.values)
+    walk = db.start_walk(NOW_MS)
+    steps = walk.read()
+    keys = next(steps)
+    for key in before[::2]:
+        db.remove(key)
     assert sorted([*keys, *(key for more in steps for key in more)]) == before
 
 
@@ -304,7 +321,7 @@ def test_the_result_is_that_of_the_moment_whatever_happens(
             db.set(key, StringValue(b"v"))
         elif action == "remove":
             # A run of keys, so that blocks are merged.
-            for offset in range(BLOCK_ITEMS // 2):
+            for offset in range(SLOTS // 2):
                 db.remove(b"%d" % (number + offset))
         else:
             found += next(steps, [])

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from storage.keyspace.deferred_free import NO_WASTE
 from storage.redis_format.encoding_limits import EncodingLimits
 from storage.types.key_part import SCORED
-from storage.types.records import Pair, RecordTable, make_record, pair_of
+from storage.types.records import Pair, RecordTable, make_record, pair_of, score_of
 from storage.types.sets import (
     FEW_MEMBERS,
     FEW_REMOVED,
@@ -545,3 +545,16 @@ def test_a_large_one_is_freed_in_steps() -> None:
     assert removed_data.is_large
     assert len(large) == 0
     assert sum(1 for _ in removed_data.free()) > 20
+
+
+@pytest.mark.parametrize("count", [2, 40, 200])
+def test_an_empty_sorted_set_takes_records_at_once(count: int) -> None:
+    records = [make_record(float(n * 7 % count), b"m%d" % n) for n in range(count)]
+    value, grown = SortedSetValue(), SortedSetValue()
+    for record in records:
+        grown.set(record[8:], score_of(record), LIMITS)
+    assert not value.fill([*records, records[0]], LIMITS)
+    assert len(value) == 0 and value.encoding == b"listpack"
+    assert value.fill(records, LIMITS)
+    assert value.pairs() == grown.pairs()
+    assert value.encoding == grown.encoding

@@ -18,7 +18,7 @@ from storage.snapshot.reader import SnapshotReader
 from storage.snapshot.values.hash_format import DECODERS, VALKEY_DECODERS
 from storage.snapshot.values.table import value_pieces, value_type, value_version
 from storage.snapshot.writer import write_snapshot
-from storage.types.hashes import HASHTABLE, LISTPACK_EX, HashValue
+from storage.types.hashes import FORM_HASHTABLE, LISTPACK_EX, HashValue
 from tests.storage.redis_format import test_ziplist
 from tests.storage.redis_format.test_ziplist import zipmap
 
@@ -222,7 +222,7 @@ def hash_of(fields: int, *, timed: int = 0, table: bool = False) -> HashValue:
     for number in range(timed):
         value.expire_at(b"field %d" % number, LATER_MS + number)
     if table:
-        value.encoding_name = HASHTABLE
+        value.form = FORM_HASHTABLE
     return value
 
 
@@ -245,7 +245,7 @@ def test_what_is_too_new_for_a_fixed_version_is_left_out() -> None:
     value = hash_of(3, timed=1)
     assert value_type(value, SnapshotOptions(stream_type=21)) == 16
     assert value_type(value, SnapshotOptions(stream_type=15)) == 4
-    value.encoding_name = HASHTABLE
+    value.form = FORM_HASHTABLE
     assert value_type(value, SnapshotOptions(stream_type=19)) == 4
     assert restore(dump(value, SnapshotOptions(stream_type=15), NOW_MS), NOW_MS).size == 3
 
@@ -282,7 +282,7 @@ def test_whatever_was_written_is_read(
         if when_ms:
             value.expire_at(name, when_ms)
     if table:
-        value.encoding_name = HASHTABLE
+        value.form = FORM_HASHTABLE
     if not fields:
         with pytest.raises(CorruptSnapshot, match="no items"):
             restore(dump(value, SnapshotOptions(), NOW_MS), NOW_MS)
@@ -290,7 +290,7 @@ def test_whatever_was_written_is_read(
     again = restore(dump(value, options, NOW_MS), NOW_MS)
     assert isinstance(again, HashValue)
     assert (dict(again.pairs()), again.expires) == (dict(value.pairs()), value.expires)
-    if value.encoding_name is LISTPACK_EX:
+    if value.encoding is LISTPACK_EX:
         assert again.pairs() == value.pairs()
 
 
