@@ -629,6 +629,7 @@ class Database:
 
     def first_deadline(self) -> tuple[int, bytes] | None:
         """(Unix ms, key) of the key that expires first, expired or not; None if none does."""
+        key: bytes | None = None
         for _ in range(_CATCH_UPS * _CATCH_UPS):
             key = next(iter(self._deadlines.values()), None)
             if key is None:
@@ -636,7 +637,7 @@ class Database:
             if key not in self._earlier:
                 break
             self._catch_up(key)
-        return self.expires[key], key
+        return None if key is None else (self.expires[key], key)
 
 
 def _is_sparse(table: dict[bytes, Any]) -> bool:

@@ -70,9 +70,9 @@ def step_back(player: Player) -> None:
     stream_of(player).last_id = make_id(1, 0)
 
 
-def drop_from_scan(player: Player) -> object:
+def drop_from_scan(player: Player) -> None:
     db = player.server.instance.databases[0]
-    return db._order.remove(db.values[b"s"].serial)
+    db._order.remove(db.values[b"s"].serial)
 
 
 def leave_ready_key(player: Player) -> None:
