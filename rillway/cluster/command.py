@@ -19,7 +19,8 @@ from rillway.cluster.launch import MIN_FOR_FAILOVER, Launch, Wish
 from rillway.cluster.member import ClusterFailed
 from rillway.cluster.status import as_json, lines, read_status
 
-AGAIN_SECONDS = 0.01
+# The first repetition may be lost as well, if the machine is busy.
+AGAIN_SECONDS, PAUSE_SECONDS = 0.01, 0.25
 
 
 def main(arguments: list[str]) -> int:
@@ -32,6 +33,7 @@ def main(arguments: list[str]) -> int:
         print(f"rillway cluster: {failure}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
+        signal.setitimer(signal.ITIMER_REAL, 0)
         again = f"{job} {options.node}" if job == "remove" else job
         command = ClusterFolder(options.dir).command("restart" if job == "upgrade" else again)
         print(f"\nInterrupted. `{command}` goes on.", file=sys.stderr)
@@ -47,7 +49,7 @@ def repeat_lost_interrupts() -> None:
 
     def repeat(lost: sys.UnraisableHookArgs) -> None:
         if lost.exc_type is KeyboardInterrupt:
-            signal.setitimer(signal.ITIMER_REAL, AGAIN_SECONDS)
+            signal.setitimer(signal.ITIMER_REAL, AGAIN_SECONDS, PAUSE_SECONDS)
         else:
             report(lost)
 

@@ -208,16 +208,25 @@ class KeyWalk:
 
     def keep(self, key: bytes, serial: int, expires_ms: int | None) -> None:
         """A key is about to be removed: keep it if the walk must still return it."""
-        position = bisect_right(self._firsts, serial) - 1
-        if position < 0 or serial >= self._firsts[position] + SLOTS:
+        position = self._block_of(serial)
+        if position < 0:
             position = len(self._firsts) + bisect_right(self._rest_bounds, serial) - 1
         had_expired = expires_ms is not None and expires_ms < self._now_ms
         if serial < self._end and position >= self._position and not had_expired:
             self._kept.setdefault(position, {})[serial] = key
 
+    def _block_of(self, serial: int) -> int:
+        """The position of the block that had a serial when the walk began; -1 if it was beside."""
+        position = bisect_right(self._firsts, serial) - 1
+        return position if position >= 0 and serial < self._firsts[position] + SLOTS else -1
+
+    def _beside(self, rest: dict[int, bytes]) -> dict[int, bytes]:
+        """The keys of a block of the rest without those that have moved there meanwhile."""
+        return {serial: key for serial, key in rest.items() if self._block_of(serial) < 0}
+
     def read(self) -> Iterator[list[bytes]]:
         """The keys, some hundreds at a time; each is given once, expired or not."""
-        blocks = chain((block.items() for block in self._blocks), self._rest)
+        blocks = chain((block.items() for block in self._blocks), map(self._beside, self._rest))
         for block in blocks:
             # A block that was split or merged meanwhile still has keys that are removed later.
             items = self._kept.pop(self._position, {}) | block

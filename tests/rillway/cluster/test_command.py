@@ -141,6 +141,8 @@ LOSES_AN_INTERRUPT = """
 import signal, sys, time
 from rillway.cluster import command
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored, as by nohup
+
 class Doomed:
     def __del__(self):
         signal.raise_signal(signal.SIGINT)

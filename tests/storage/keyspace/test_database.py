@@ -299,6 +299,20 @@ def test_a_walk_that_has_ended_is_not_notified() -> None:
     assert db._walks == []
 
 
+def test_keys_that_move_while_they_are_walked_are_read_once() -> None:
+    db = database(2 * SLOTS)
+    for number in range(SLOTS):  # the rest has a block, which takes what moves
+        if number % 9:
+            db.remove(b"%d" % number)
+    walk = db.start_walk(NOW_MS)
+    before = sorted(db.values)
+    for number in range(SLOTS, 2 * SLOTS):
+        if number % 9:
+            db.remove(b"%d" % number)
+    db.set(b"new", StringValue(b"v"))
+    assert sorted(rest(walk)) == before
+
+
 ACTIONS = st.lists(
     st.tuples(st.sampled_from(["set", "remove", "read"]), st.integers(0, 2 * MANY)), max_size=60
 )
