@@ -15,8 +15,8 @@ COMPAT_EXAMPLES ?= 10000
 ROUNDS ?= 200
 STORIES ?= 100000
 SEED ?=
-# How many processes share the tests: three for each core, as those beside servers mostly wait.
-JOBS ?= $(shell expr 3 \* $$(nproc))
+# How many processes share the tests: two for each core, as tests wait for servers half of the time.
+JOBS ?= $(shell expr 2 \* $$(nproc))
 # Where `make wheel` puts it.
 DIST ?= dist
 # yes: install exactly what the lock files name, checked by hash, as .ci/run does.
