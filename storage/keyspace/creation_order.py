@@ -135,9 +135,8 @@ class CreationOrder:
         block.keys[serial - block.first] = None
         block.count -= 1
         self._count -= 1
-        if block.count <= _FEW and (
-            block.count == 0 or block is not self._blocks[len(self._blocks) - 1]
-        ):
+        # The last block stays: a key that comes and goes again and again would make one each time.
+        if block.count <= _FEW and block is not self._blocks[len(self._blocks) - 1]:
             self._give_up(self._index_of(serial))
 
     @cython.cfunc
