@@ -206,6 +206,11 @@ class KeyWalk:
         self._position = 0  # of the block that is read next
         self.is_over = False
 
+    def _block_of(self, serial: int) -> int:
+        """The position of the block that had a serial at the beginning; -1: it was in the rest."""
+        position = bisect_right(self._firsts, serial) - 1
+        return position if position >= 0 and serial < self._firsts[position] + SLOTS else -1
+
     def keep(self, key: bytes, serial: int, expires_ms: int | None) -> None:
         """A key is about to be removed: keep it if the walk must still return it."""
         position = self._block_of(serial)
@@ -215,18 +220,9 @@ class KeyWalk:
         if serial < self._end and position >= self._position and not had_expired:
             self._kept.setdefault(position, {})[serial] = key
 
-    def _block_of(self, serial: int) -> int:
-        """The position of the block that had a serial when the walk began; -1 if it was beside."""
-        position = bisect_right(self._firsts, serial) - 1
-        return position if position >= 0 and serial < self._firsts[position] + SLOTS else -1
-
-    def _beside(self, rest: dict[int, bytes]) -> dict[int, bytes]:
-        """The keys of a block of the rest without those that have moved there meanwhile."""
-        return {serial: key for serial, key in rest.items() if self._block_of(serial) < 0}
-
     def read(self) -> Iterator[list[bytes]]:
         """The keys, some hundreds at a time; each is given once, expired or not."""
-        blocks = chain((block.items() for block in self._blocks), map(self._beside, self._rest))
+        blocks = chain((block.items() for block in self._blocks), map(self._unmoved, self._rest))
         for block in blocks:
             # A block that was split or merged meanwhile still has keys that are removed later.
             items = self._kept.pop(self._position, {}) | block
@@ -235,6 +231,10 @@ class KeyWalk:
                 yield [key for serial, key in items.items() if serial < self._end]
             else:
                 yield list(items.values())
+
+    def _unmoved(self, rest: dict[int, bytes]) -> dict[int, bytes]:
+        """What was in the rest at the beginning: what has moved there since is in its block."""
+        return {serial: key for serial, key in rest.items() if self._block_of(serial) < 0}
 
     def unexpired(self, keys: Iterable[bytes]) -> list[bytes]:
         """Those of the keys that `read` has just given that had not expired at the beginning."""
@@ -477,6 +477,7 @@ class Database:
         removed_data.add(self._deadlines.take_blocks(), BLOCK_ITEMS)
         removed_data.add(self._field_deadlines.take_blocks(), BLOCK_ITEMS)
         removed_data.add(self.streams.take_blocks(), BLOCK_ITEMS)
+        removed_data.add(self._earlier, SMALL_ITEMS)
         removed_data.add(self.field_expires, SMALL_ITEMS)
         # A walk in progress still needs the deadlines.
         return _free_content(self.values, {} if self._walks else self.expires, removed_data)
@@ -493,7 +494,7 @@ class Database:
     def memory_bytes(self) -> int:
         """The memory of all keys, values and tables, as of now."""
         self.memory.settle()
-        keys: cython.Py_ssize_t = len(self.values) + len(self.expires)
+        keys: cython.Py_ssize_t = len(self.values) + len(self.expires) + len(self._earlier)
         changed: cython.Py_ssize_t = keys - self._measured_keys
         if (changed if changed > 0 else -changed) * _NOTABLE_PART > keys:
             self._measured_keys = keys
@@ -515,6 +516,8 @@ class Database:
         # A walk in progress refers to the deadlines.
         if not self._walks and _is_sparse(self.expires):
             self.expires = self.expires.copy()
+        if _is_sparse(self._earlier):
+            self._earlier = self._earlier.copy()
 
     def _measure_tables(self) -> int:
         """The memory of the tables, without keys and values."""

@@ -103,7 +103,9 @@ def check_database(db: Database) -> None:
     require(len(db._order) == len(scanned), "another number of keys in SCAN's order")
     require(sorted(scanned) == sorted(db.values), "SCAN's order and the keys differ")
     deadlines = {key: at >> 64 for at, key in _items(db._deadlines, "deadlines")}
-    require(deadlines == db.expires, "deadlines and times to live differ")
+    require(deadlines == db.expires | db._earlier, "deadlines and times to live differ")
+    for key, earlier_ms in db._earlier.items():
+        require(earlier_ms < db.expires.get(key, 0), f"{key!r} is not found before its deadline")
     for key, value in db.values.items():
         require(db._order.get(value.serial) == key, f"{key!r} has another's place")
         if isinstance(value, Stream):

@@ -98,11 +98,12 @@ def test_a_table_that_lost_most_keys_is_made_again() -> None:
     for number in range(50_000):
         db.set(b"%d" % number, StringValue(b"x"))
         db.expire_at(b"%d" % number, 10**13 + number)
+        db.expire_at(b"%d" % number, 2 * 10**13)
     full = db.memory_bytes()
     for number in range(49_000):
         db.remove(b"%d" % number)
     assert db.memory_bytes() < full / 20
-    assert len(db.values) == len(db.expires) == 1000
+    assert len(db.values) == len(db.expires) == len(db._earlier) == 1000
     assert next(db.keys()) == b"49000"
 
 
@@ -245,6 +246,17 @@ def test_a_walk_over_what_is_left_of_many_keys_reads_each_once() -> None:
     for key in before[::2]:
         db.remove(key)
     assert sorted([*keys, *(key for more in steps for key in more)]) == before
+
+
+@pytest.mark.parametrize("read", [0, 1, 4])
+def test_keys_that_are_left_of_a_block_meanwhile_are_read_once(read: int) -> None:
+    db = database(4 * SLOTS)
+    before = sorted(db.values)
+    steps = db.start_walk(NOW_MS).read()
+    found = [key for _ in range(read) for key in next(steps)]
+    for number in range(SLOTS - 50):
+        db.remove(b"%d" % number)
+    assert sorted([*found, *(key for more in steps for key in more)]) == before
 
 
 def test_a_key_that_is_renamed_is_read_under_its_old_name_only() -> None:
@@ -463,6 +475,22 @@ def test_deadlines_that_move_later_are_found_when_they_are_due() -> None:
         db.remove(key)
     assert db.first_deadline() == (982, b"18")
     assert [db.due(983, 1), db.due(5000, 2)] == [[b"18"], [b"18", b"16"]]
+
+
+def test_deadlines_that_move_later_count_as_memory_until_they_are_cleared() -> None:
+    db = Database(0, free=lambda steps, _: freed.append([*steps]))
+    freed: list[list[None]] = []
+    for number in range(MANY):
+        key = b"%d" % number
+        db.set(key, StringValue(b"v"))
+        db.expire_at(key, 100)
+    before_bytes = db.memory_bytes()
+    for number in range(MANY):
+        db.expire_at(b"%d" % number, 200)
+    assert db.memory_bytes() > before_bytes + 32 * MANY
+    earlier = db._earlier
+    db.clear()
+    assert (len(freed), len(earlier), db.first_deadline()) == (1, 0, None)
 
 
 def test_only_the_last_deadline_counts() -> None:
