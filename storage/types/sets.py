@@ -559,12 +559,16 @@ class SortedSetValue(Value):
         self._few = without_ranks(self._few, rank, rank + 1)
 
     def fill(self, records: list[Record], limits: EncodingLimits) -> bool:
-        """Take records while it is empty; False, and none is taken, if a member comes twice."""
+        """Take records while it is empty. False, and none is taken, if a member comes twice, or if
+        its form would change in between: what comes before that loses the sign of a zero.
+        """
         try:
             made: SortedSetValue = SortedSetValue.of_records(records, limits)
         except ValueError:
             return False
-        self.form, self._few = made.form, made._few
+        if made.form != self.form:
+            return False
+        self._few = made._few
         self._order, self._table = made._order, made._table
         return True
 

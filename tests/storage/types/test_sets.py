@@ -547,14 +547,20 @@ def test_a_large_one_is_freed_in_steps() -> None:
     assert sum(1 for _ in removed_data.free()) > 20
 
 
+def test_an_empty_small_sorted_set_takes_no_records_that_make_it_large() -> None:
+    value = SortedSetValue()
+    assert not value.fill([make_record(-0.0, b"a"), make_record(1.0, b"x" * 65)], LIMITS)
+    assert (len(value), value.encoding) == (0, b"listpack")
+
+
 @pytest.mark.parametrize("count", [2, 40, 200])
 def test_an_empty_sorted_set_takes_records_at_once(count: int) -> None:
     records = [make_record(float(n * 7 % count), b"m%d" % n) for n in range(count)]
-    value, grown = SortedSetValue(), SortedSetValue()
+    value, grown = SortedSetValue.sized(count, 2, LIMITS), SortedSetValue()
     for record in records:
         grown.set(record[8:], score_of(record), LIMITS)
     assert not value.fill([*records, records[0]], LIMITS)
-    assert len(value) == 0 and value.encoding == b"listpack"
+    assert len(value) == 0
     assert value.fill(records, LIMITS)
     assert value.pairs() == grown.pairs()
     assert value.encoding == grown.encoding
