@@ -29,7 +29,7 @@ cdef class Database:
     cdef public object _free
     cdef public CreationOrder _order
     cdef public long _next_serial
-    cdef public object _deadlines
+    cdef public OrderedIndex _deadlines
     cdef public dict _earlier
     cdef public object _field_deadlines
     cdef public list _walks

@@ -477,6 +477,19 @@ def test_deadlines_that_move_later_are_found_when_they_are_due() -> None:
     assert [db.due(983, 1), db.due(5000, 2)] == [[b"18"], [b"18", b"16"]]
 
 
+def test_a_call_puts_no_more_deadlines_where_they_belong_than_it_finds_keys() -> None:
+    db = database(1000)
+    for number in range(999):
+        db.expire_at(b"%d" % number, 100)
+        db.expire_at(b"%d" % number, 300)
+    db.expire_at(b"999", 200)
+    found = []
+    while b"999" not in (keys := db.due(250, 100)):
+        found.append((len(keys), len(db._earlier)))
+    assert found == [(0, 999 - 100 * call) for call in range(1, 9)]
+    assert (keys, len(db._earlier)) == ([b"999"], 99)
+
+
 def test_deadlines_that_move_later_count_as_memory_until_they_are_cleared() -> None:
     db = Database(0, free=lambda steps, _: freed.append([*steps]))
     freed: list[list[None]] = []
