@@ -265,7 +265,7 @@ class Crossing:
 
     def bound(self, limit_bytes: cython.long) -> None:
         """Let Lua use no more memory than that; 0: as much as there is."""
-        if cython.compiled and self.is_direct:
+        if cython.compiled and self._memory != cython.NULL:  # type: ignore[attr-defined]
             self._memory.limit = limit_bytes + self._base_bytes if limit_bytes else 0
         else:
             self._bound(limit_bytes)

@@ -185,8 +185,19 @@ cdef extern from *:
         return block;
     }
 
+    /* NULL without an exception: the memory stays with lupa, as Python's allocator takes no blocks
+       of others. It has a context if it looks at what is around a block (PYTHONMALLOC=debug,
+       python -X dev). */
     static rillway_memory *take_over_memory(lua_State *state) {
-        rillway_memory *memory = (rillway_memory *) PyMem_RawCalloc(1, sizeof(rillway_memory));
+        rillway_memory *memory;
+        PyMemAllocatorEx allocator;
+        const char *chosen = getenv("PYTHONMALLOC");
+        PyMem_GetAllocator(PYMEM_DOMAIN_OBJ, &allocator);
+        if (allocator.ctx || (chosen && !strncmp(chosen, "mimalloc", 8))) return NULL;
+    #ifdef Py_GIL_DISABLED
+        return NULL;
+    #endif
+        memory = (rillway_memory *) PyMem_RawCalloc(1, sizeof(rillway_memory));
         if (!memory) return (rillway_memory *) PyErr_NoMemory();
         memory->used = (size_t) lua.gc(state, 3, 0) * 1024 + lua.gc(state, 4, 0);
         lua.setallocf(state, allocate, memory);
@@ -211,7 +222,7 @@ cdef extern from *:
     int reference_of(lua_State *state, int native, const char *name)
     ctypedef struct rillway_memory:
         size_t used, limit
-    rillway_memory *take_over_memory(lua_State *state) except NULL
+    rillway_memory *take_over_memory(lua_State *state) except? NULL
     void release_lock()
 
     int gettop "lua.gettop" (lua_State *)

@@ -14,6 +14,8 @@ from __future__ import annotations
 import json
 import random
 import struct
+import subprocess
+import sys
 
 import pytest
 
@@ -391,3 +393,24 @@ def test_arguments_that_do_not_fit_are_refused(
     huge = [b"x" * 10_000_000]
     assert interpreter.run_script(function, 2, [], huge) == Failure(b"ERR not enough memory")
     assert interpreter.run_script(function, 2, [], [b"x"]) == b":1\r\n"
+
+
+PROGRAM = """
+from rillway.app.server.inprocess.server import InProcessServer
+
+client = InProcessServer().connect()
+body = "local texts = {} for i = 1, 10000 do texts[i] = i .. 'x' end return #texts"
+print(client.execute("EVAL", body, 0))
+body = "local t = 'x' while true do t = t .. t end"
+print(client.execute("EVAL", body, 0)[:22])
+"""
+
+
+def test_scripts_run_and_are_limited_if_python_checks_its_memory() -> None:
+    shown = subprocess.run(
+        [sys.executable, "-X", "dev", "-W", "ignore", "-c", PROGRAM],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert shown.stdout.split("\n") == ["b':10000\\r\\n'", "b'-ERR not enough memory'", ""]
