@@ -106,7 +106,8 @@ def parse_deadline(amount: bytes, unit_ms: int, base_ms: int, command: bytes) ->
     return count * unit_ms + base_ms
 
 
-@command("DIGEST", arity=2, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
+# Digests of long strings take long: not quick.
+@command("DIGEST", arity=2, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"), is_quick=False)
 def digest_(client: Client, argv: Request) -> bytes:
     """Bulk string of 16 hexadecimal digits; null without the key. Source: Redis 8.4."""
     value = client.lookup_string(argv[1])
@@ -118,7 +119,13 @@ def _key_flags(argv: Sequence[bytes]) -> tuple[bytes, ...]:
     return (b"RW", b"ACCESS", b"DELETE") if len(argv) > 2 else (b"RM", b"DELETE")
 
 
-@command("DELEX", arity=-2, flags=WRITE | FAST, keys=one_varying_key(_key_flags, b"RW", b"DELETE"))
+@command(
+    "DELEX",
+    arity=-2,
+    flags=WRITE | FAST,
+    keys=one_varying_key(_key_flags, b"RW", b"DELETE"),
+    is_quick=False,
+)
 def delex(client: Client, argv: Request) -> bytes:
     """Integer: 1 if it was removed. Without a condition it may be of any type.
 

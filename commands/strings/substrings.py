@@ -21,7 +21,7 @@ from commands.core.registry import DENYOOM, FAST, READONLY, WRITE, KeySpec, comm
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
-from protocol.request import Request
+from protocol.request import SHORT_BYTES, Request
 from storage.types.value import StringValue
 
 
@@ -66,6 +66,7 @@ def append(client: Client, argv: Request) -> bytes:
         client.store(key, value)
     else:
         _check_length(client, len(value) + len(tail))
+        argv.takes_long = len(value) > SHORT_BYTES  # which it may copy
         value.append(tail)
     client.modified(key)
     client.notify(notifications.STRING, b"append", key)
