@@ -56,7 +56,8 @@ class Scan:
     def __post_init__(self) -> None:
         schema = self.parquet.metadata.schema
         self.places.update((schema.column(n).path, n) for n in range(len(schema)))
-        there = {path.partition(".")[0] for path in self.places}
+        # Names of columns may have dots.
+        there = set(self.parquet.schema_arrow.names)
         self.names.extend(name for name in self.schema.names if name in there)
 
     def runs(self, numbers: Sequence[int]) -> Iterator[tuple[list[int], bool]]:

@@ -32,6 +32,7 @@ CONDITIONS = [
     "carrier < 'B' AND ms > 86400000",
     "fields['carrier'] = 'UA' AND flight = 3",
     "fields['other'] = 'x'",
+    "`seat.row` = 3",
     "amount >= 12.5 AND amount < 13",
     "day BETWEEN DATE '2020-01-02' AND DATE '2020-01-04'",
     "at = '2020-01-01T00:00:02Z'",
@@ -45,7 +46,7 @@ CONDITIONS = [
 def words(number: int) -> list[str | int]:
     found: list[str | int] = ["carrier", ["AA", "UA", "DL"][number % 3], "flight", number]
     found += ["amount", f"{number}.50", "day", f"2020-01-0{number % 9 + 1}"]
-    found += ["at", f"2020-01-01 00:00:0{number % 10}"]
+    found += ["at", f"2020-01-01 00:00:0{number % 10}", "seat.row", number % 7]
     if number % 5 == 0:
         found += ["flight", "none", "other", "x"]
     return found
@@ -64,7 +65,7 @@ def table(rillway_link: Connection, tmp_path: Path) -> ArchiveTable:
         archive(rillway_link, table)
         if not day:
             columns = "carrier STRING, flight INT, amount DECIMAL(10,2), day DATE, at TIMESTAMP"
-            set_columns(table, from_options([f"*={columns}"]))
+            set_columns(table, from_options([f"*={columns}, `seat.row` INT"]))
     return table
 
 
