@@ -43,6 +43,11 @@ def test_repeated_rows_are_removed_within_batches_and_between_them() -> None:
     assert repeats.rows == 2
 
 
+def test_a_value_that_is_no_number_is_the_same_again() -> None:
+    rows = pa.RecordBatch.from_pydict({"ms": [1, 1], "id": ["1", "1"], "x": [float("nan")] * 2})
+    assert [len(part) for part in Repeats(["ms"]).removed([rows])] == [1]
+
+
 def test_a_repeated_key_with_other_content_is_an_error() -> None:
     with pytest.raises(RowsDiffer, match="other"):
         list(Repeats(["ms", "seq"]).removed([batch((1, 0, "1")), batch((1, 0, "other"))]))
