@@ -123,6 +123,8 @@ class ArchivedFile:
 
         `period`: the archive's present one.
         """
+        if not self.rows:
+            return False  # the program that wrote it has left that out of the log
         if self.undated and (end_ms := end_of_period(self.date, period)) is not None:
             is_before = end_ms <= ms
         else:

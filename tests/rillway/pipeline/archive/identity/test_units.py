@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -186,10 +187,12 @@ def test_units_are_known_from_rows_when_the_state_was_lost(
         ({"undated": 2}, "none", False),
         ({"undated": 1, "last_time_ms": DAY_MS - 1}, "day", True),
         ({"undated": 1, "last_time_ms": DAY_MS}, "day", False),
+        ({"rows": 0}, "day", False),
     ],
 )
 def test_a_file_is_before_a_time_if_all_its_rows_are(
     file: dict[str, int], period: str, expected: bool
 ) -> None:
-    archived = ArchivedFile("", date(1970, 1, 1), 1, 2, "", "", 0, 1, 1, 1, **file)  # type: ignore[arg-type]
+    archived = ArchivedFile("", date(1970, 1, 1), 1, 2, "", "", 0, 1, 1, 1)
+    archived = replace(archived, **file)  # type: ignore[arg-type]
     assert archived.is_before(DAY_MS, period) is expected
