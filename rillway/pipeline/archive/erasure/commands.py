@@ -65,8 +65,12 @@ def selection_of(options: argparse.Namespace) -> Selection:
 
 def read_ids(path: Path) -> list[int]:
     """Return the IDs in a file, one in a line. Raises ArchiveError, OSError."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        raise ArchiveError(f"{path}: not a text of IDs") from None
     found = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in enumerate(lines, start=1):
         if text := line.strip():
             try:
                 found.append(parse_id(text))
@@ -88,6 +92,8 @@ def _check_able(table: ArchiveTable, options: argparse.Namespace) -> None:
     certificate: Path | None = options.certificate
     if certificate is not None and not certificate.absolute().parent.is_dir():
         raise ArchiveError(f"{certificate}: there is no such folder")
+    if certificate is not None and certificate.is_dir():
+        raise ArchiveError(f"{certificate}: a folder, and a certificate is a file")
     if options.refs is not None:
         with connect(options.url) as connection:
             if not Capabilities(connection).has_command("XDELEX"):

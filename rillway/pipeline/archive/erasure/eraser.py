@@ -48,6 +48,7 @@ from rillway.pipeline.archive.erasure.traces import (
     damaged_files,
     remove_files,
     unnamed,
+    unused,
 )
 from rillway.pipeline.archive.foreign.changes import Changes
 from rillway.pipeline.archive.identity.lost import in_other_database
@@ -66,6 +67,7 @@ from rillway.pipeline.archive.table import (
 )
 from rillway.pipeline.wire.cluster import connect
 from rillway.pipeline.wire.connection import Connection, NodeAway
+from rillway.plurals import count_of
 
 POLL_SECONDS = 0.1
 MAX_LOOKS = 5
@@ -185,7 +187,7 @@ class Eraser:
                 self._delete(connection, entries)
                 unreached = self._clean(accounts)
             else:
-                unreached = []
+                unreached = self._unused()
             content = self._certified(accounts, entries, unreached, certificate_file)
             for one in accounts:
                 self.table.store.remove(one.path)
@@ -345,8 +347,18 @@ class Eraser:
             found.append("versions of deleted objects, if the bucket keeps them")
         if number := damaged_files(self.table.store):
             found.append(f"_rillway/damaged: {number:,} files that a repair has set aside")
-        return found + [
-            f"{path}: not finished by its archiver, and unreadable" for path in unreadable
+        found += [f"{path}: not finished by its archiver, and unreadable" for path in unreadable]
+        return found + self._unused(unreadable)
+
+    def _unused(self, unreadable: Sequence[str] = ()) -> list[str]:
+        """Return in a sentence what may have entries that no longer count as archived."""
+        number = len({info.path for info in unused(self.table)}.difference(unreadable))
+        if not number:
+            return []
+        return [
+            f"{count_of(number, 'file')} no longer in use: their rows are in other files, have "
+            "expired or were deleted by another program; `rillway archive upkeep` deletes them "
+            "after 7 days"
         ]
 
     def _certified(

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rillway.pipeline.archive.columns.batches import Run, aligned, with_columns
+from rillway.pipeline.archive.columns.conversion import native
 from rillway.pipeline.archive.columns.decoding import RowDamaged
 from rillway.pipeline.archive.columns.encoding import names_of
 from rillway.pipeline.archive.columns.entries import by_stream, entries_of
@@ -103,7 +104,9 @@ class Selector:
         with open_file(self.table.store, file) as parquet:
             groups = range(parquet.metadata.num_row_groups)
             for batch in bounded_batches(parquet, groups, columns=columns):
-                yield from by_stream(batch) if len(batch) else ()
+                # Arrow cannot filter all types that other programs write.
+                rows = native(batch, self.table.columns.fields)
+                yield from by_stream(rows) if len(rows) else ()
 
     def _add(self, found: dict[int, set[int]], part: pa.RecordBatch) -> None:
         part = between(part, self.selection.first, self.selection.last)

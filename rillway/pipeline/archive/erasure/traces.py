@@ -23,10 +23,15 @@ from rillway.pipeline.archive.identity.state_files import FOLDER, numbers, path_
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.wire.places import LOG_FOLDER
 
-OF_VERSION = re.compile(r"(\d{20})\.")
+OF_VERSION = re.compile(r"\.?(\d{20})\.")
+# Of rows that other programs changed, if a property of the table asks for it.
+CHANGE_DATA = "_change_data"
+# Of a writer that was killed; it becomes a version when it is whole.
+UNFINISHED_COMMIT = "_commit_"
 # An archiver of other streams may be writing younger files.
 UNFINISHED = timedelta(hours=1)
 DAMAGED = f"{FOLDER}/damaged"
+ROWS = (f"{DATE}=", f"{CHANGE_DATA}/")
 
 
 def clean_log(table: ArchiveTable, reached: Callable[[str], None]) -> int:
@@ -47,7 +52,8 @@ def _remove_versions(store: Store, folder: str, before: int) -> int:
     removed = 0
     for info in _listed(store, folder):
         found = OF_VERSION.match(info.base_name)
-        if found is not None and int(found[1]) < before:
+        is_unfinished = info.base_name.startswith(UNFINISHED_COMMIT) and _is_old(info)
+        if is_unfinished or (found is not None and int(found[1]) < before):
             store.filesystem.delete_file(info.path)
             removed += 1
     return removed
@@ -75,13 +81,9 @@ def unnamed(
 
     `replaced`: files that have some. Raises ArchiveError, OSError.
     """
-    named = {file.path for file in table.files()}
     found: list[str] = []
     unreadable: list[str] = []
-    for info in _listed(table.store, "", recursive=True):
-        is_rows = info.path.startswith(f"{DATE}=") and info.path.endswith(".parquet")
-        if not is_rows or info.path in named:
-            continue
+    for info in unused(table):
         if info.path in replaced:
             found.append(info.path)
             continue
@@ -92,6 +94,16 @@ def unnamed(
             check_answered(table.store, info.path, error)
             (found if _is_old(info) else unreadable).append(info.path)
     return found, unreadable
+
+
+def unused(table: ArchiveTable) -> list[FileInfo]:
+    """Return the files of rows that no version names now. Raises ArchiveError, OSError."""
+    named = {file.path for file in table.files()}
+    return [
+        info
+        for info in _listed(table.store, "", recursive=True)
+        if info.path.startswith(ROWS) and info.path.endswith(".parquet") and info.path not in named
+    ]
 
 
 def _is_old(info: FileInfo) -> bool:

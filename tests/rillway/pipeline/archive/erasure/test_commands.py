@@ -74,7 +74,7 @@ def test_entries_go_from_archive_and_memory(
     chosen: list[str],
 ) -> None:
     file = tmp_path / "ids"
-    file.write_text("10-0\n\n11-0\n77-0\n")
+    file.write_bytes("\ufeff10-0\r\n\r\n11-0\r\n11-0\n77-0".encode())
     chosen = [str(file) if word == "FILE" else word for word in chosen]
     certificate = tmp_path / "certificate.json"
     assert main([*words, *chosen, "--certificate", str(certificate)]) == 0
@@ -103,6 +103,8 @@ def test_unreadable_choices_are_refused(
     before = ids(root, link)
     file = tmp_path / "ids"
     file.write_text("10-0\nx\n")
+    binary = tmp_path / "binary"
+    binary.write_bytes(b"\xff\xfe1")
     (root / "_iceberg").mkdir()
     everything = ["--from-id", "1-0", "--to-id", "9-0"]
     for chosen, text in [
@@ -113,6 +115,8 @@ def test_unreadable_choices_are_refused(
         (["--where", "fields['n'] > 15"], "needs Spark"),
         ([*everything, "--stream", "other"], "has no stream other"),
         ([*everything, "--certificate", str(tmp_path / "a" / "b")], "no such folder"),
+        ([*everything, "--certificate", str(tmp_path)], "a certificate is a file"),
+        (["--ids", str(binary)], "not a text of IDs"),
     ]:
         assert main([*words, *chosen]) == 1
         assert text in capsys.readouterr().err

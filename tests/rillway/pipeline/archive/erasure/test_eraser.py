@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,12 @@ from tests.rillway.pipeline.archive.erasure.scene import (
     make_scene,
     others,
     traces,
+)
+from tests.rillway.pipeline.archive.foreign.scene import (
+    Change,
+    add_without_statistics,
+    delta,
+    set_property,
 )
 from tests.rillway.pipeline.archive.iceberg.conftest import Mirrored
 from tests.rillway.pipeline.archive.scene import add, archived_ids, live_ids
@@ -157,6 +164,34 @@ def test_an_interrupted_compaction_leaves_nothing_either(world: World) -> None:
     compact(table, vacuum_after_hours=None)
     assert world.eraser().run().certificate["entries"] == ALL
     world.check()
+
+
+def update(root: Path) -> None:
+    """Write rows again, and keep what was changed."""
+    set_property("delta.enableChangeDataFeed", "true")(root)
+    delta(root).update(updates={"epoch": "1"}, predicate="ms < 9")
+
+
+@pytest.mark.parametrize("change", [update, add_without_statistics])
+def test_files_of_other_programs_have_nothing_either(world: World, change: Change) -> None:
+    change(world.root)
+    unfinished = world.root / "_delta_log" / "_commit_0.json.tmp"
+    unfinished.write_text(CONDITION)
+    os.utime(unfinished, (0, 0))
+    assert world.eraser().run().certificate["entries"] == ALL
+    assert traces(world.root) == []
+    archive_all(world.connection, ArchiveTable.open(world.root))
+    assert archived_ids(ArchiveTable.open(world.root)) == others()
+
+
+def test_files_that_are_no_longer_in_use_are_named(world: World) -> None:
+    """Rows that another program has deleted are not found, and still on disk."""
+    world.connection.call("FLUSHALL")
+    delta(world.root).delete(CONDITION)
+    done = world.eraser().run().certificate
+    assert done["entries"] == 0
+    assert "no longer in use" in done["not_reached"][-1]
+    assert traces(world.root)
 
 
 def test_entries_that_come_back_are_deleted_and_not_archived(world: World) -> None:
