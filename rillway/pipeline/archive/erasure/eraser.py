@@ -65,6 +65,7 @@ from rillway.pipeline.archive.table import (
     ArchiveTable,
     CommitConflict,
 )
+from rillway.pipeline.archive.upkeep.compaction import compact_others
 from rillway.pipeline.wire.cluster import connect
 from rillway.pipeline.wire.connection import Connection, NodeAway
 from rillway.plurals import count_of
@@ -236,6 +237,8 @@ class Eraser:
         """
         account = Account(_now(), self.selection.kind, self.refs, number=new_number())
         for _ in range(MAX_COMMIT_ATTEMPTS):
+            # Only files of others may repeat rows, and a new file is an own one.
+            compact_others(self.table)
             targets = Targets(self._all_erased(found))
             rewritten = list(rewrite(self.table, targets, self.hooks.advanced))
             self.hooks.reached("written")

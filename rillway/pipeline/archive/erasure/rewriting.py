@@ -62,18 +62,10 @@ def _without(table: ArchiveTable, file: ArchivedFile, targets: Targets) -> Rewri
             layouts=table.layouts,
             undated=file.undated_rows,
         )
-    if sum(one.rows for one in done.new) + done.rows != _rows_of(table, file):
+    if sum(one.rows for one in done.new) + done.rows != file.rows:
         remove(table, [done])
         raise ArchiveError(f"{file.path}: the new file lacks rows")
     return done
-
-
-def _rows_of(table: ArchiveTable, file: ArchivedFile) -> int:
-    """Return the number of rows; other programs may write none to the log."""
-    if file.is_own or file.rows:
-        return file.rows
-    with open_file(table.store, file) as parquet:
-        return int(parquet.metadata.num_rows)
 
 
 def _kept(

@@ -83,9 +83,11 @@ def compact(
 def compact_others(table: ArchiveTable) -> Upkeep:
     """Write the files of other programs again, each in a commit. Raises ArchiveError."""
     done = Upkeep()
-    for group in mergeable(table, TARGET_BYTES):
-        if not all(file.is_own for file in group):
-            _merge(table, group, TARGET_BYTES, done)
+    # Others may commit meanwhile.
+    while not all(file.is_own for file in table.files()):
+        for group in mergeable(table, TARGET_BYTES):
+            if not all(file.is_own for file in group):
+                _merge(table, group, TARGET_BYTES, done)
     return done
 
 

@@ -25,7 +25,7 @@ from rillway.pipeline.archive.table import (
     ArchiveTable,
     CommitConflict,
 )
-from rillway.pipeline.archive.upkeep.compaction import Upkeep
+from rillway.pipeline.archive.upkeep.compaction import Upkeep, compact_others
 from rillway.pipeline.wire.ids import ms_of
 
 
@@ -58,6 +58,9 @@ def _expire(
     table: ArchiveTable, streams: frozenset[str] | None, before_ms: int, done: Upkeep
 ) -> None:
     """Make one attempt to expire rows. Raises ArchiveError, CommitConflict."""
+    if streams is not None:
+        # Only files of others may repeat rows, and a new file is an own one.
+        compact_others(table)
     gone: dict[tuple[str, int], Extent] = {}
     old: list[ArchivedFile] = []
     kept: list[ArchivedFile] = []

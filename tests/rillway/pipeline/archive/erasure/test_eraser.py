@@ -7,6 +7,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from rillway.pipeline.archive.arguments import DEFAULT_ICEBERG_TABLE
@@ -172,7 +173,11 @@ def update(root: Path) -> None:
     delta(root).update(updates={"epoch": "1"}, predicate="ms < 9")
 
 
-@pytest.mark.parametrize("change", [update, add_without_statistics])
+def append_all_again(root: Path) -> None:
+    pl.read_delta(str(root)).write_delta(str(root), mode="append")
+
+
+@pytest.mark.parametrize("change", [update, add_without_statistics, append_all_again])
 def test_files_of_other_programs_have_nothing_either(world: World, change: Change) -> None:
     change(world.root)
     unfinished = world.root / "_delta_log" / "_commit_0.json.tmp"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 
+import polars as pl
 import pytest
 
 from rillway.pipeline.archive.table import ArchiveTable
@@ -48,6 +49,14 @@ def test_one_of_the_streams_in_a_file_expires(days: ArchiveTable) -> None:
     assert days.expired_before_ms("other") is None
     again = ArchiveTable.open(days.root)
     assert again.expired_ms(STREAM, 1) == DAY_MS + 1
+
+
+def test_rows_that_another_program_repeats_are_there_once(days: ArchiveTable) -> None:
+    pl.read_delta(str(days.root)).write_delta(str(days.root), mode="append")
+    days.refresh()
+    expire(days, [STREAM], date(1970, 1, 3))
+    assert len(archived_ids(days, "other")) == 3
+    assert all(file.is_own for file in days.files())
 
 
 def test_months_expire_as_a_whole(table: ArchiveTable) -> None:
