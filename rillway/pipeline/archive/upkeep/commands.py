@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
 from rillway.pipeline.archive.files.periods import day_before
+from rillway.pipeline.archive.foreign.changes import Changes
 from rillway.pipeline.archive.limits import TARGET_BYTES, VACUUM_AFTER_HOURS
 from rillway.pipeline.archive.repair.findings import OTHER, Finding, check_table
 from rillway.pipeline.archive.table import ArchiveTable
@@ -31,6 +32,7 @@ def compact_main(options: argparse.Namespace) -> int:
     table = ArchiveTable.open(options.to, options.storage_options)
     if options.partition_by is not None:
         table.set_period(options.partition_by)
+    _check_others(table)
     with Interruption() as interruption, Progress("compacting", unit="row") as progress:
         done = compact(
             table,
@@ -49,6 +51,7 @@ def expire_main(options: argparse.Namespace) -> int:
     before = options.before
     if before is None:
         before = day_before(datetime.now(UTC), options.older_than)
+    _check_others(table)
     done = expire(table, options.stream, before, vacuum_after_hours=_hours(options))
     print(expired(done, before) + _vacuumed(done.vacuumed))
     known = set(table.streams()) if options.stream else set()
@@ -86,6 +89,14 @@ def upkeep_main(options: argparse.Namespace) -> int:
         print(expired(done.expired, done.before))
     print(f"version {table.version} has a checkpoint" + _vacuumed(done.vacuumed))
     return interruption.exit_status
+
+
+def _check_others(table: ArchiveTable) -> None:
+    """Check what other programs did, and record what they deleted: later, the log may not have it.
+
+    Raises ArchiveError for what an archiver refuses.
+    """
+    Changes(table).check()
 
 
 def compacted(table: ArchiveTable, done: Upkeep) -> str:
@@ -149,6 +160,7 @@ def keep_up(
     done = UpkeepDone(findings)
     if findings:
         return done
+    _check_others(table)
     done.compacted = compact(
         table,
         target_bytes=target_bytes,

@@ -92,6 +92,23 @@ def test_rows_that_do_not_belong_to_the_archive_do_not_become_its_own(
             query(redis_link, ArchiveTable.open(table.root))
 
 
+@pytest.mark.parametrize("words", [["upkeep"], ["compact"], ["expire", "--older-than", "99999d"]])
+def test_no_log_is_cleaned_before_it_was_checked(
+    redis_link: Connection,
+    table: ArchiveTable,
+    words: list[str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    make(redis_link, table, is_typed=False)
+    WAYS["DELETE"].change(table.root)
+    words = [*words, "--to", str(table.root)]
+    assert main(words) == 0
+    assert [one.entries for one in ArchiveTable.open(table.root).records[STREAM].absent] == [1, 1]
+    delta(table.root).restore(1)
+    assert main(words) == 1
+    assert "took back rows" in capsys.readouterr().err
+
+
 def test_a_repair_does_not_hide_what_cannot_be_read(
     redis_link: Connection, table: ArchiveTable
 ) -> None:
