@@ -90,7 +90,10 @@ class Scan:
 
         def bounds(name: str) -> tuple[Any, Any] | None:
             known = group.column(self.places[name]).statistics if name in self.places else None
-            return (known.min, known.max) if known is not None and known.has_min_max else None
+            try:
+                return (known.min, known.max) if known is not None and known.has_min_max else None
+            except (OverflowError, ValueError):  # a time after the year 9999
+                return None
 
         return self.condition.may_hold(bounds)
 

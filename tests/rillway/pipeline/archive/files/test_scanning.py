@@ -83,6 +83,12 @@ def test_a_scan_finds_what_the_condition_says(table: ArchiveTable, where: str) -
     assert selected(table, where, scans=True) == expected
 
 
+def test_times_may_be_after_the_year_9999(table: ArchiveTable, rillway_link: Connection) -> None:
+    rillway_link.call("XADD", STREAM, "253402300800000-0", *words(0))
+    archive(rillway_link, table)
+    assert len(selected(table, "ts < '1970-01-01T00:00:00.004Z'", scans=True)) == 3
+
+
 def test_files_without_such_rows_are_not_opened(
     table: ArchiveTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
