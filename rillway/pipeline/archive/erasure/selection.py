@@ -164,6 +164,11 @@ class Selector:
     ) -> pa.RecordBatch:
         """Return live entries with typed columns like archived ones, and all their fields."""
         entries = with_times(file_batch(batch, found.state.present.number), self.table.unit(stream))
+        if len(found.state.epochs) > 1:
+            numbers = [epoch_at(found.state, entry_id) for entry_id in ids_of(batch)]
+            place = entries.schema.get_field_index(EPOCH)
+            epochs = pa.array(numbers, pa.int32())
+            entries = entries.set_column(place, FILE_SCHEMA.field(EPOCH), epochs)
         columns = replace(self.table.columns, fails=False)
         if not columns:
             return entries

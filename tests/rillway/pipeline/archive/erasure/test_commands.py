@@ -93,6 +93,24 @@ def test_entries_go_from_archive_and_memory(
     assert main(["verify", "--to", str(root), "--url", link.url, "--deep"]) == 0
 
 
+def test_entries_in_memory_have_the_epoch_of_their_rows(
+    link: Connection, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = ArchiveTable.open_or_create(root)
+    add(link, "1-0", "2-0")
+    archive(link, table, trims=False)
+    saved = link.call("DUMP", STREAM)
+    add(link, "3-0")
+    archive(link, table, trims=False)
+    link.call("RESTORE", STREAM, 0, saved, "REPLACE")
+    link.call("XADD", STREAM, "3-0", "n", "another")
+    report = archive(link, table, trims=False)
+    assert report.epoch == 2
+    assert main(["erase", "--to", str(root), "--url", link.url, "--where", "epoch = 2"]) == 0
+    assert capsys.readouterr().out.startswith("1 entry erased")
+    assert ids(root, link) == (["1-0", "2-0", "3-0"], ["1-0", "2-0"])
+
+
 def test_unreadable_choices_are_refused(
     link: Connection,
     root: Path,
