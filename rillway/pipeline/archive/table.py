@@ -113,6 +113,7 @@ class ArchiveTable:
         names = {field.name for field in delta.schema().fields}
         if not names.issuperset(TABLE_SCHEMA.names):
             raise ArchiveError(f"{store}: a Delta table, but no archive of streams")
+        self.check_types()
 
     @property
     def root(self) -> Path:
@@ -178,6 +179,16 @@ class ArchiveTable:
             f"does not have: {', '.join(features)}. Drop them there (in Spark: ALTER TABLE "
             "delta.`...` DROP FEATURE ...)"
         )
+
+    def check_types(self) -> None:
+        """Refuse other types of the columns that all archives have. Raises ArchiveError."""
+        schema = self.schema
+        for field in TABLE_SCHEMA:
+            if schema.field(field.name).type != field.type:
+                raise ArchiveError(
+                    f"{self.store}: another program has made the column {field.name} "
+                    f"{schema.field(field.name).type}, not {field.type}: RESTORE the version before"
+                )
 
     # -- content ----------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from rillway.pipeline.archive.columns.batches import aligned
 from rillway.pipeline.archive.columns.decoding import RowDamaged
 from rillway.pipeline.archive.columns.entries import by_stream, entries_of, stray
 from rillway.pipeline.archive.files.merge import ORDER
-from rillway.pipeline.archive.files.parquet_files import STREAM, TABLE_SCHEMA, ArchivedFile
+from rillway.pipeline.archive.files.parquet_files import STREAM, ArchivedFile
 from rillway.pipeline.archive.files.rows import bounded_batches, open_file, wrong_keys
 from rillway.pipeline.archive.files.store import Store
 from rillway.pipeline.archive.foreign.absences import removed_by
@@ -140,13 +140,7 @@ def _where(store: Store, commit: Commit) -> str:
 
 def check_properties(table: ArchiveTable) -> None:
     """Check that columns and properties are those that readers need. Raises ArchiveError."""
-    schema = table.schema
-    for field in TABLE_SCHEMA:
-        if schema.field(field.name).type != field.type:
-            raise ArchiveError(
-                f"{table.store}: another program has made the column {field.name} "
-                f"{schema.field(field.name).type}, not {field.type}: RESTORE the version before"
-            )
+    table.check_types()
     if table.period not in PERIODS:
         raise ArchiveError(
             f"{table.store}: another program has set rillway.partitionBy to {table.period!r}: "

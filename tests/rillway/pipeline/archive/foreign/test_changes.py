@@ -74,6 +74,8 @@ def test_what_readers_cannot_have_is_refused_before_anything_is_trimmed(
         # The table was open before, as it is with --every.
         archive(redis_link, table)
     assert live_ids(redis_link) == IDS
+    # Other commands say something as well.
+    assert main(["verify", "--to", str(table.root), "--deep"]) == 1
 
 
 @pytest.mark.parametrize(
