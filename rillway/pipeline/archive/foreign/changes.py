@@ -16,6 +16,7 @@ import pyarrow as pa
 from rillway.pipeline.archive.columns.batches import aligned
 from rillway.pipeline.archive.columns.decoding import RowDamaged
 from rillway.pipeline.archive.columns.entries import by_stream, entries_of, stray
+from rillway.pipeline.archive.erasure.targets import ids_of
 from rillway.pipeline.archive.files.merge import ORDER
 from rillway.pipeline.archive.files.parquet_files import STREAM, ArchivedFile
 from rillway.pipeline.archive.files.rows import bounded_batches, open_file, wrong_keys
@@ -162,6 +163,7 @@ def check_file(table: ArchiveTable, file: ArchivedFile) -> None:
     """Read the footer and the first row group of a file as queries do. Raises ArchiveError."""
     if reason := file_damage(table.store, file):
         raise ArchiveError(_sentence(table, file, reason))
+    bounds: dict[str, tuple[int, int]] = {}
     with open_file(table.store, file) as parquet:
         for batch in bounded_batches(parquet, range(min(parquet.num_row_groups, 1))):
             if reason := wrong_keys(batch):
@@ -177,6 +179,23 @@ def check_file(table: ArchiveTable, file: ArchivedFile) -> None:
                 except RowDamaged as error:
                     text = f"{part.column(STREAM)[0]}: {error}"
                     raise ArchiveError(_sentence(table, file, text)) from None
+                stream, ids = str(part.column(STREAM)[0]), ids_of(part)
+                ids += bounds.get(stream, ())
+                bounds[stream] = min(ids), max(ids)
+    for stream, (first, last) in bounds.items():
+        _check_beside(table, stream, first, last)
+
+
+def _check_beside(table: ArchiveTable, stream: str, first: int, last: int) -> None:
+    """Read a range of which several files have rows: the same row may have other content there.
+
+    Raises ArchiveError.
+    """
+    rows = table.rows(stream, first=first, last=last)
+    for segment in rows.segments:
+        if len(rows.named_files(segment)) > 1:
+            for _ in rows.segment_batches(segment):
+                pass
 
 
 def _sentence(table: ArchiveTable, file: ArchivedFile, reason: str) -> str:

@@ -20,10 +20,16 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from rillway.pipeline.archive.columns.entries import by_stream, stray
+from rillway.pipeline.archive.columns.decoding import RowDamaged
+from rillway.pipeline.archive.columns.entries import by_stream, entries_of, stray
 from rillway.pipeline.archive.files.extents import Extent, extents
 from rillway.pipeline.archive.files.merge import MAX_FILES, distinct, merged
-from rillway.pipeline.archive.files.parquet_files import SORTED_BY, ArchivedFile, write_files
+from rillway.pipeline.archive.files.parquet_files import (
+    SORTED_BY,
+    STREAM,
+    ArchivedFile,
+    write_files,
+)
 from rillway.pipeline.archive.files.periods import Undated, first_date
 from rillway.pipeline.archive.files.rows import wrong_keys
 from rillway.pipeline.archive.files.sorting import Repeats
@@ -186,10 +192,19 @@ def _checked(table: ArchiveTable, rows: Iterable[pa.RecordBatch]) -> Iterator[pa
     for batch in rows:
         reason = wrong_keys(batch)
         for part in () if reason else by_stream(batch):
-            reason = reason or stray(table, part)
+            reason = reason or stray(table, part) or _damage(table, part)
         if reason:
             raise ArchiveError(f"{table.store}: rows of another program: {reason}")
         yield batch
+
+
+def _damage(table: ArchiveTable, part: pa.RecordBatch) -> str:
+    """Return why rows of one stream are no entries; empty if they are."""
+    try:
+        entries_of(table, part)
+    except RowDamaged as error:
+        return f"{part.column(STREAM)[0]}: {error}"
+    return ""
 
 
 def _has_all(old: Extents, new: Extents, repeats: int) -> bool:

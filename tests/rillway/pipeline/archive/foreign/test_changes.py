@@ -130,6 +130,21 @@ def test_a_row_that_was_written_again_with_other_content_is_an_error(
     table.refresh()
     with pytest.raises(ArchiveError, match="twice, with different content"):
         entries(table)
+    with pytest.raises(ArchiveError, match="twice, with different content"):
+        archive(redis_link, table)
+    assert live_ids(redis_link) == IDS
+
+
+def test_rows_that_are_no_entries_do_not_become_own_ones(
+    redis_link: Connection, table: ArchiveTable, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make(redis_link, table, is_typed=True)
+    delta(table.root).update(updates={"layout": "77"}, predicate=f"id = '{IDS[2]}'")
+    assert main(["repair", "--to", str(table.root)]) == 1
+    assert "has the layout 77" in capsys.readouterr().err
+    with pytest.raises(ArchiveError, match="has the layout 77"):
+        archive(redis_link, ArchiveTable.open(table.root))
+    assert live_ids(redis_link) == IDS
 
 
 def test_the_documentation_has_each_way() -> None:
