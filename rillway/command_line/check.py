@@ -27,9 +27,9 @@ def make_parser() -> Parser:
     parser.add_argument(
         "files", nargs="+", metavar="FILE", help="a file, or the folder of a server (its `dir`)"
     )
-    parser.add_argument("--fix", action="store_true", help="cut off the broken part, after asking")
-    parser.add_argument("--yes", action="store_true", help="with --fix: do not ask (see below)")
-    parser.add_argument(
+    change = parser.add_mutually_exclusive_group()
+    change.add_argument("--fix", action="store_true", help="cut off the broken part, after asking")
+    change.add_argument(
         "--truncate-to-timestamp",
         type=int,
         metavar="T",
@@ -37,5 +37,6 @@ def make_parser() -> Parser:
         "files of a manifest; they are kept beside. It needs the times that the server writes with "
         "aof-timestamp-enabled yes",
     )
+    parser.add_argument("--yes", action="store_true", help="with --fix: do not ask (see below)")
     parser.add_argument("--json", action="store_true", help="print a JSON document")
     return parser

@@ -50,6 +50,18 @@ def data_files(files: Files, path: str) -> list[str]:
     return [os.path.join(path, name) for name in found]
 
 
+def manifest_of(files: Files, path: str) -> str:
+    """The manifest in a file's folder that names it; empty if there is none. Raises OSError."""
+    directory, name = os.path.split(path)
+    for other in _ending(files.names(directory or "."), ".manifest"):
+        listed = os.path.join(directory, other)
+        with contextlib.suppress(ManifestError):
+            loaded = manifests.parse(bytes(files.buffer(listed))).loaded
+            if any(part.name == name for part in loaded):
+                return listed
+    return ""
+
+
 def _ending(names: list[str], suffix: str) -> list[str]:
     """The names with an ending, but for those of files that were not finished."""
     return [name for name in names if name.endswith(suffix) and not name.startswith("temp-")]
@@ -152,6 +164,13 @@ def cut(files: Files, path: str, size: int) -> str:
 
     The copy is synced to disk before the file is truncated. Returns its path; raises OSError.
     """
+    copy_path = copy_rest(files, path, size)
+    truncate_file(files, path, size)
+    return copy_path
+
+
+def copy_rest(files: Files, path: str, size: int) -> str:
+    """Copy what follows `size` bytes, synced to disk. Returns the copy's path; raises OSError."""
     rest = files.buffer(path)[size:]
     copy_path = free_name(files, f"{path}.cut-{size}")
     copy = files.create(copy_path)
@@ -161,13 +180,17 @@ def cut(files: Files, path: str, size: int) -> str:
     finally:
         copy.close()
     files.sync_directory(os.path.dirname(path) or ".")
+    return copy_path
+
+
+def truncate_file(files: Files, path: str, size: int) -> None:
+    """Truncate a file, synced to disk. Raises OSError."""
     file = files.append(path)
     try:
         file.truncate(size)
         file.sync()
     finally:
         file.close()
-    return copy_path
 
 
 def free_name(files: Files, wanted: str) -> str:
@@ -323,15 +346,12 @@ class Inspector:
 
     def _earlier_parts(self, path: str) -> list[str] | None:
         """The files that precede it; None if no manifest in its directory names it."""
+        listed = manifest_of(self._files, path)
+        if not listed:
+            return None
         directory, name = os.path.split(path)
-        for other in self._files.names(directory or "."):
-            if other.endswith(".manifest"):
-                with contextlib.suppress(ManifestError):
-                    data = bytes(self._files.buffer(os.path.join(directory, other)))
-                    names = [part.name for part in manifests.parse(data).loaded]
-                    if name in names:
-                        return [os.path.join(directory, one) for one in names[: names.index(name)]]
-        return None
+        names = [part.name for part in manifests.parse(bytes(self._files.buffer(listed))).loaded]
+        return [os.path.join(directory, one) for one in names[: names.index(name)]]
 
     # -- data ----------------------------------------------------------------------------------
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from errno import ENOSPC
+from itertools import count
 
 import pytest
 from hypothesis import given
@@ -17,6 +19,10 @@ from tests.server.check.test_command import disk, run
 
 FOLDER = "appendonlydir"
 LISTED = f"{FOLDER}/appendonly.aof.manifest"
+
+EARLIER, WITHOUT_HOLES, ALL = (
+    encode_requests([to_argv(tuple(range(1, last + 1)))]) for last in (2, 3, 5)
+)
 
 
 def at(time_s: int, *values: int) -> bytes:
@@ -69,15 +75,25 @@ def test_the_manifest_forgets_later_increments(capsys: pytest.CaptureFixture[str
     assert json.loads(capsys.readouterr().out) == {
         "path": f"./{FOLDER}/appendonly.aof.2.incr.aof", "offset": size, "copies": copies,
     }  # fmt: skip
-    assert values(files) == b"*2\r\n$1\r\n1\r\n$1\r\n2\r\n"
+    assert values(files) == EARLIER
 
 
-def test_a_cut_after_the_manifest_was_written_is_finished_by_the_same_command() -> None:
-    files = several(at(100, 1), at(101, 2) + at(103, 3), at(104, 4))
-    listed = files.snapshot()[LISTED].splitlines(keepends=True)
-    files.put(LISTED, b"".join(listed[:2]))
-    assert run(files, LISTED, back_to=101) == SOUND
-    assert values(files) == b"*2\r\n$1\r\n1\r\n$1\r\n2\r\n"
+def test_an_interruption_loses_nothing_and_the_same_command_finishes() -> None:
+    parts = at(100, 1), at(101, 2) + at(103, 3), at(104, 4), at(105, 5)
+    for moment in count(1):
+        files = several(*parts)
+        files.fail("any", ENOSPC, at=moment)
+        status = run(files, LISTED, back_to=101)
+        if files.faults_left:
+            assert status == SOUND
+            return
+        files.heal()
+        assert values(files.kill()) in (ALL, WITHOUT_HOLES, EARLIER)
+        assert run(files, LISTED, back_to=101) == SOUND
+        assert values(files.kill()) == EARLIER
+        kept = b"".join(data for name, data in files.snapshot().items() if ".cut-" in name)
+        assert all(later in kept for later in (at(103, 3), at(104, 4), at(105, 5)))
+        assert sum(name.endswith(".incr.aof") for name in files.snapshot()) == 2
 
 
 @given(st.lists(st.lists(st.integers(100, 110), max_size=4), min_size=1, max_size=4), st.data())
@@ -112,6 +128,7 @@ def test_a_base_that_is_later_has_no_earlier_moment(capsys: pytest.CaptureFixtur
     [
         (encode_requests([[b"SET", b"k", b"v"]]), "a has no times: they come with aof-timestamp"),
         (at(100, 1) + b"hello" + at(103, 2), "a is damaged at offset"),
+        (at(102, 1), "a has nothing before 101. An earlier back-up may"),
     ],
 )
 def test_what_cannot_be_cut_by_time(
@@ -121,6 +138,24 @@ def test_what_cannot_be_cut_by_time(
     assert run(files, "a", back_to=101) == BROKEN
     assert reason in capsys.readouterr().err
     assert files.snapshot() == {"a": content}
+
+
+def test_a_base_of_requests_is_not_emptied(capsys: pytest.CaptureFixture[str]) -> None:
+    files = several(at(104, 4))
+    files.put(f"{FOLDER}/appendonly.aof.1.base.aof", at(103, 3))
+    files.put(LISTED, b"file appendonly.aof.1.base.aof seq 1 type b\n" + files.snapshot()[LISTED])
+    before = files.snapshot()
+    assert run(files, LISTED, back_to=102) == BROKEN
+    assert "1.base.aof has nothing before 102" in capsys.readouterr().err
+    assert files.snapshot() == before
+
+
+def test_a_part_of_a_manifest_is_not_cut_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    files = several(at(100, 1) + at(102, 2), at(103, 3))
+    before = files.snapshot()
+    assert run(files, f"{FOLDER}/appendonly.aof.1.incr.aof", back_to=101) == BROKEN
+    assert f"is a part of {LISTED}: give that" in capsys.readouterr().err
+    assert files.snapshot() == before
 
 
 def test_one_append_only_file_that_nothing_uses(capsys: pytest.CaptureFixture[str]) -> None:
