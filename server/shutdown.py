@@ -59,10 +59,10 @@ class Ending:
             return True
         instance.host.log("warning", "User requested shutdown...")
         timeout_s, self._offset = instance.config.shutdown_timeout, instance.replication.offset
-        if not timeout_s or instance.is_torn:
+        if instance.is_torn:
             return False
         if not (failover and self._begin_hand_over(timeout_s * 1000, now)):
-            if now or not self._lagging():
+            if now or not timeout_s or not self._lagging():
                 return False
             self._wait()
         self._save, self._force = save, force
@@ -70,7 +70,9 @@ class Ending:
         return True
 
     def _begin_hand_over(self, timeout_ms: int, now: bool) -> bool:
-        refusal = self._hand_over.begin(timeout_ms, now=now)
+        refusal = "shutdown-timeout is 0"
+        if timeout_ms:
+            refusal = self._hand_over.begin(timeout_ms, now=now)
         if refusal:
             self._instance.host.log("warning", f"Not handing over: {refusal}.")
         return not refusal

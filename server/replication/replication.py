@@ -222,9 +222,14 @@ class Replication:
         self.replicas.disconnect_all()
 
     def _release_blocked(self) -> None:
-        """Unblock clients whose wait depends on the old role."""
+        """Unblock clients whose wait depends on the old role: all but those that wait for the end.
+
+        SHUTDOWN FAILOVER changes the role before the end.
+        """
         instance = self._instance
         for client in list(instance.feature(BlockedClients).clients):
+            if client.last_command == b"shutdown":
+                continue
             self._dispatcher.end_waiting(client, ReplyError(errors.UNBLOCKED_ROLE_CHANGE).wire)
             client.enter(ClientEvent.FINISH)
 

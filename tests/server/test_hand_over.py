@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from errno import ENOSPC
+
 import pytest
 
 from server.inprocess.server import InProcessClient, InProcessServer
 from tests.server.replication.primary.test_failover import pair
-from tests.server.test_shutdown import lagging, logged
+from tests.server.test_shutdown import REFUSED, lagging, logged
 
 STAYS = "Waiting for replicas before shutting down."
 
@@ -31,14 +33,14 @@ def test_it_ends_once_the_replica_has_taken_over_and_clients_were_told() -> None
     cluster, primary, replica = pair()
     primary.connect().execute("SET", "k", "v")
     cluster.network.is_open = False  # data in flight arrives, but no new connection opens
-    primary.connect().execute("SHUTDOWN", "FAILOVER")
-    writer = primary.connect()
+    client, writer = primary.connect(), primary.connect()
+    client.execute("SHUTDOWN", "FAILOVER")
     assert writer.execute("SET", "k", "w") == b""
     cluster.network.is_open = True
     cluster.settle(2)
     while not primary.shutdown_requested:
         cluster.advance(100)
-    assert writer.received().startswith(b"-READONLY")
+    assert client.received() == b"" and writer.received().startswith(b"-READONLY")
     assert "A replica has taken over." in logged(primary)
     heir = replica.connect()
     assert heir.execute("GET", "k") == b"$1\r\nv\r\n"
@@ -94,6 +96,25 @@ def test_without_a_replica_it_ends_at_once() -> None:
     server.connect().execute("SHUTDOWN", "FAILOVER")
     assert server.shutdown_requested
     assert logged(server)[1] == "Not handing over: no replica is online."
+
+
+def test_without_time_to_wait_it_ends_at_once() -> None:
+    server, _, client = lagging()
+    server.connect().execute("CONFIG", "SET", "shutdown-timeout", 0)
+    client.execute("SHUTDOWN", "FAILOVER")
+    assert server.shutdown_requested
+    assert logged(server)[1] == "Not handing over: shutdown-timeout is 0."
+
+
+def test_if_the_data_cannot_be_saved_after_the_hand_over_the_client_learns_of_it() -> None:
+    cluster, primary, _ = pair()
+    client = primary.connect()
+    client.execute("SHUTDOWN", "FAILOVER", "SAVE")
+    primary.files.fail("create", ENOSPC)
+    while primary.instance.shutdown_at_ms:
+        cluster.advance(100)
+    assert client.received() == REFUSED
+    assert primary.instance.replication.is_replica and not primary.shutdown_requested
 
 
 def test_under_sentinel_nothing_is_handed_over() -> None:
