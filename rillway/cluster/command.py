@@ -121,9 +121,13 @@ def restart(options: argparse.Namespace) -> int:
 
 
 def upgrade(options: argparse.Namespace) -> int:
-    """Restart all nodes by another Rillway."""
+    """Restart all nodes by another Rillway; they start it in their folders, by an absolute path."""
+    if options.to and "/" in options.to[0]:
+        options.to[0] = os.path.abspath(options.to[0])
     try:
-        asked = subprocess.run([*options.to, "--version"], capture_output=True, text=True)
+        asked = subprocess.run(
+            [*options.to, "--version"], capture_output=True, text=True, errors="replace"
+        )
     except OSError as error:
         raise ClusterFailed(f"{shlex.join(options.to)} cannot be run: {error.strerror}") from None
     if asked.returncode or "rillway" not in asked.stdout.lower():

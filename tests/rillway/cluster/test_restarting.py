@@ -79,7 +79,8 @@ def test_an_upgrade_to_what_does_not_start_says_how_to_go_back(run: Run, tmp_pat
     broken = tmp_path / "rillway-broken"
     broken.write_text("#!/bin/sh\n[ $1 = --version ] && echo rillway 9 && exit\necho no; exit 1\n")
     broken.chmod(0o755)
-    failed = run("upgrade", "--to", str(broken))
+    failed = run("upgrade", "--to", os.path.relpath(broken))
+    assert ClusterFolder(tmp_path / "c").existing().program == [str(broken)]
     assert failed.returncode == 1 and f"node on port {port} did not start" in failed.stderr
     back = f"upgrade --to '{sys.executable} -m rillway'"
     assert f"Left to restart: {port}. " in failed.stderr and back in failed.stderr
