@@ -244,14 +244,16 @@ class Failover:
     def ask_to_take_over(self) -> bool:
         """Ask the furthest replica to begin a manual failover. False if none can be asked.
 
-        The request is MFSTART, which other servers only take from a replica: they ignore it.
+        A replica stands for slots only. The request is MFSTART, which other servers only take from
+        a replica: they ignore it.
         """
+        me = self._state.myself
         replicas = [
             replica
-            for replica in self._state.myself.replicas
+            for replica in me.replicas
             if replica.is_linked and not replica.is_failed and not replica.flags & NO_FAILOVER
         ]
-        if not replicas:
+        if not replicas or not me.slots:
             return False
         furthest = max(replicas, key=attrgetter("offset"))
         self._state.log(f"Asking replica {furthest.id} to take over.")

@@ -241,7 +241,7 @@ def test_the_primary_goes_on_if_nothing_comes_of_it() -> None:
 
 
 def test_a_primary_that_ends_asks_the_furthest_replica() -> None:
-    core = SmallCluster("bcd")
+    core = SmallCluster("bcde")
     for letter, offset in (("b", 7), ("c", 9), ("d", 10)):
         core.state.make_replica(core.node(letter), core.state.myself)
         core.node(letter).offset = offset
@@ -250,6 +250,8 @@ def test_a_primary_that_ends_asks_the_furthest_replica() -> None:
     core.take()
     assert [to for to, _ in core.said(messages.MFSTART)] == ["c"]
     assert not SmallCluster("b").cluster.hand_over()
+    core.state.set_owner(core.state.myself.slots, core.node("e"))
+    assert not core.cluster.hand_over()  # without slots there is nothing to take over
 
 
 def test_a_replica_that_its_primary_asks_begins_a_manual_failover() -> None:
