@@ -66,7 +66,7 @@ class Replication:
         self.link = Link(
             dispatcher, self.feed, outside, files, self._review_gates, self.replicas.disconnect_all
         )
-        self.failover = Failover(instance, self.link, self.follow, self.promote)
+        self.failover = Failover(instance, self.feed, self.link, self.follow, self.promote)
         # Before loading already: clients of a replica must not write meanwhile.
         self._state.is_replica = self._config.replicaof is not None
         self._review_gates()

@@ -1,7 +1,7 @@
 """FAILOVER: a primary hands its role over to a replica that has everything.
 
     waiting-for-sync      writes are held back until a replica (the given one, or the first that
-                          is ready) has acknowledged the whole stream
+                          is ready) has acknowledged the whole stream; it is asked to
     failover-in-progress  this server follows it, and asks it to take over (PSYNC ... FAILOVER)
     no-failover           it took over, and this server is its replica; or it refused, and this
                           server stays the primary
@@ -10,7 +10,8 @@ After a time limit the first step is cancelled; with FORCE the second one begins
 that the replica lacks are lost. From the second step on, cancelling begins a new history, because
 the replica may have taken over already.
 
-Source: Redis 7.0.
+Source: Redis 7.0. Deliberately different: replicas are asked; Redis waits until one acknowledges by
+itself, which is once a second.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from collections.abc import Callable
 from commands.core.gates import GATE_BUSY, GATE_FAILOVER
 from commands.core.instance import Instance
 from commands.replication.replica_table import Replica, ReplicaTable
+from server.replication.primary.feed import GETACK, Feed
 from server.replication.replica.link import Link
 
 NONE, WAITING, IN_PROGRESS = "no-failover", "waiting-for-sync", "failover-in-progress"
@@ -31,6 +33,7 @@ class Failover:
     def __init__(
         self,
         instance: Instance,
+        feed: Feed,
         link: Link,
         follow: Callable[[str, int], object],
         promote: Callable[[], object],
@@ -38,12 +41,14 @@ class Failover:
         self._instance = instance
         self._state = instance.replication
         self._table = instance.feature(ReplicaTable)
+        self._feed = feed
         self._link = link
         self._follow = follow
         self._promote = promote
         self._target: tuple[str, int] | None = None
         self._until_ms = 0  # 0: no limit
         self._is_forced = False
+        self._asked_offset = -1  # the end of the stream after the last GETACK
         link.refused = self._refused
 
     def start(self, target: tuple[str, int] | None, timeout_ms: int, *, force: bool) -> None:
@@ -51,6 +56,7 @@ class Failover:
         self._target = target
         self._until_ms = self._instance.monotonic_ms + timeout_ms if timeout_ms else 0
         self._is_forced = force
+        self._asked_offset = -1
         self._state.failover = WAITING
         self._instance.set_gate(GATE_FAILOVER, is_shut=True)
         self._log(f"FAILOVER requested to {self._aim}.")
@@ -86,12 +92,18 @@ class Failover:
             else:
                 self._log_abort("Replica never caught up before timeout")
                 self._finish()
+        elif self._asked_offset != self._state.offset:
+            self._feed.ask_for_acknowledgement()
+            self._asked_offset = self._state.offset
 
     def _ready(self) -> tuple[str, int] | None:
         """The address of a replica that may take over and has acknowledged everything."""
+        needed = self._state.offset
+        if needed == self._asked_offset:
+            needed -= len(GETACK)  # the answer is the offset before it
         for replica in self._table.online:
             place = place_of(replica)
-            if replica.offset == self._state.offset and self._target in (None, place):
+            if replica.offset >= needed and self._target in (None, place):
                 return place
         return None
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from server.inprocess.server import InProcessServer
+from server.replication.primary.feed import GETACK
 from tests.server.replication.pairs import PRIMARY, REPLICA, Cluster, FakePrimary, follow, is_up
+from tests.server.test_shutdown import lagging
 
 
 def pair() -> tuple[Cluster, InProcessServer, InProcessServer]:
@@ -48,6 +50,19 @@ def test_writes_are_held_back_and_answered_by_what_this_server_is_then() -> None
     cluster.network.is_open = True
     cluster.settle()
     assert client.received().startswith(b"-READONLY")
+
+
+def test_a_replica_is_asked_what_it_has() -> None:
+    server, replica, client = lagging()
+    offset = server.instance.replication.offset
+    client.execute("FAILOVER")
+    server.tick()
+    asked = replica.received()
+    assert asked.endswith(GETACK) and asked.count(GETACK) == 1
+    replica.execute("REPLCONF", "ACK", offset - 1)
+    assert server.instance.replication.failover == "waiting-for-sync"
+    replica.execute("REPLCONF", "ACK", offset)
+    assert server.instance.replication.failover == "failover-in-progress"
 
 
 @pytest.mark.parametrize("is_forced", [True, False])
