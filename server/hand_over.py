@@ -91,9 +91,10 @@ class HandOver:
         return self._instance.is_cluster and left_ms > ASKED_MS and not self._ask()
 
     def cancel(self) -> None:
-        """Call it off. In a cluster a replica that was asked may take over all the same."""
-        if not self.is_under_way:
-            return
-        self.is_under_way = False
-        if self._instance.replication.failover != failover.NONE:
+        """Call it off. A replica that was asked may take over all the same.
+
+        To stay the primary then (FAILOVER ABORT) would make two of them.
+        """
+        if self.is_under_way and self._instance.replication.failover == failover.WAITING:
             self._replication.failover.abort()
+        self.is_under_way = False

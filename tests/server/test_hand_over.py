@@ -76,6 +76,19 @@ def test_abort_calls_both_off() -> None:
     assert writer.received() == b"+OK\r\n"
 
 
+def test_abort_leaves_one_primary_if_a_replica_is_asked_already() -> None:
+    cluster, primary, replica = pair()
+    cluster.network.is_open = False
+    primary.connect().execute("SHUTDOWN", "FAILOVER")
+    state = primary.instance.replication
+    assert state.failover == "failover-in-progress"
+    assert primary.connect().execute("SHUTDOWN", "ABORT") == b"+OK\r\n"
+    cluster.network.is_open = True
+    cluster.settle()
+    assert state.is_replica and not replica.instance.replication.is_replica
+    assert not primary.shutdown_requested
+
+
 def test_now_does_not_wait_for_a_replica_that_lags() -> None:
     server, _, client = lagging()
     client.execute("SHUTDOWN", "FAILOVER", "NOW")
