@@ -118,7 +118,7 @@ cdef inline double packed_number(const char *at, int code) noexcept:
     if code == 203:
         memcpy(&value, &bits, 8)
         return value
-    if code < 208:
+    if code < 207:
         return <double> bits
     cdef int unused = 64 - 8 * width
     return <double> (<long long> (bits << unused) >> unused)

@@ -395,6 +395,17 @@ def test_arguments_that_do_not_fit_are_refused(
     assert interpreter.run_script(function, 2, [], [b"x"]) == b":1\r\n"
 
 
+@pytest.mark.parametrize("function", ["unpack", "unpack_one"])
+def test_large_unsigned_numbers_of_messagepack_are_negative(
+    client: InProcessClient, function: str
+) -> None:
+    """As in redis-server 8.2.3."""
+    script = f"return select(-1, cmsgpack.{function}(ARGV[1]))"
+    for number in (-1, -(2**63), 255):
+        data = b"\xcf" + number.to_bytes(8, signed=True)
+        assert client.execute("EVAL", script, 0, data) == b":%d\r\n" % number
+
+
 PROGRAM = """
 from rillway.app.server.inprocess.server import InProcessServer
 
