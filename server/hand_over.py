@@ -20,7 +20,7 @@ from server.replication.primary import failover
 from server.replication.replication import Replication
 
 ASKED_MS = 6_000  # in a cluster: longer than a manual failover lasts
-_SENTINEL = re.compile(rb"sentinel-[0-9a-f]{8}-(cmd|pubsub)").fullmatch  # names of its connections
+_SENTINEL = rb"sentinel-[0-9a-f]{8}-(cmd|pubsub)"  # names of its connections
 
 
 class HandOver:
@@ -39,12 +39,11 @@ class HandOver:
         """
         refusal = self._refusal(now)
         if not refusal:
-            self.is_under_way = True
             if self._instance.is_cluster:
                 refusal = self._ask()
             else:
                 self._replication.failover.start(None, timeout_ms, force=False)
-            self.is_under_way = not refusal
+        self.is_under_way = not refusal
         return refusal
 
     def _refusal(self, now: bool) -> str:
@@ -59,7 +58,7 @@ class HandOver:
         if now and all(replica.offset < state.offset for replica in replicas):
             return "no replica has everything"
         clients = instance.feature(Clients).by_id.values()
-        if any(_SENTINEL(client.name) for client in clients):
+        if any(re.fullmatch(_SENTINEL, client.name) for client in clients):
             return "Sentinel must order it (SENTINEL FAILOVER)"
         return ""
 
@@ -81,13 +80,12 @@ class HandOver:
         instance = self._instance
         if instance.is_cluster:
             is_late = instance.monotonic_ms - self._asked_ms >= ASKED_MS
-            is_alone = not instance.feature(ReplicaTable).online and not self.has_succeeded
-            return is_late or is_alone
+            return is_late or not instance.feature(ReplicaTable).online
         state = instance.replication
         return state.failover == failover.NONE and not state.is_replica
 
     def asks_again(self, left_ms: int) -> bool:
-        """Ask a replica of the cluster once more, if there is time for it."""
+        """Ask a replica of the cluster once more, if there is time. True if one was asked."""
         return self._instance.is_cluster and left_ms > ASKED_MS and not self._ask()
 
     def cancel(self) -> None:

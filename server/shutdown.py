@@ -102,31 +102,32 @@ class Ending:
         instance = self._instance
         if not instance.shutdown_at_ms:
             return
-        if instance.monotonic_ms < instance.shutdown_at_ms and (
-            self._is_handing_over() if self._hand_over.is_under_way else self._lagging()
-        ):
-            return
+        if instance.monotonic_ms < instance.shutdown_at_ms:
+            if self._hand_over.is_under_way:
+                self._go_on_handing_over()
+                return
+            if self._lagging():
+                return
         # Held writes stay held meanwhile: if the server ends, they never run.
         if self._finish(self._save, self._force):
             instance.shutdown_at_ms = 0
         else:
             self._go_on()
 
-    def _is_handing_over(self) -> bool:
-        """Return True as long as there is something to wait for."""
+    def _go_on_handing_over(self) -> None:
+        """Look whether a replica has taken over, or none will."""
         instance, hand_over = self._instance, self._hand_over
         if hand_over.has_succeeded:
             instance.host.log("notice", "A replica has taken over.")
             hand_over.is_under_way = False
             # Clients whose writes waited learn of the new primary before the connections close.
             instance.shutdown_at_ms = instance.monotonic_ms
-            return True
+            return
         left_ms = instance.shutdown_at_ms - instance.monotonic_ms
         if hand_over.has_failed and not hand_over.asks_again(left_ms):
             instance.host.log("warning", "Not handed over: no replica has taken over.")
             hand_over.is_under_way = False
             self._wait()
-        return True
 
     def finish(self, *, save: bool | None, force: bool) -> bool:
         """End the server, whatever its replicas have. False if it goes on."""

@@ -31,12 +31,12 @@ from commands.pubsub.registry import PubSub, Subscriptions
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import frozen_record
-from protocol.request import Request
+from protocol.request import SHORT_BYTES, Request
 
 _FLAGS = PUBSUB | NOSCRIPT | LOADING | STALE
 _PUBLISHES = PUBSUB | LOADING | STALE | FAST | MAY_REPLICATE
 # A PUBLISH takes long from this many bytes on, and a delivery as long as some bytes.
-_QUICK_BYTES = 4096
+_QUICK_BYTES = SHORT_BYTES
 _RECEIVER_BYTES = 500
 # Redis declares shard channels as keys, so that a cluster can route them.
 _SHARD_CHANNELS = (KeySpec(begin=1, last=-1, flags=(b"not_key",)),)

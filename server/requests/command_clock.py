@@ -277,7 +277,7 @@ class Answering:
             client.output.insert(position, reply)
 
     def is_heard(self, client: Client) -> bool:
-        """Return True if a client that silences some replies gets this one, which counts as one."""
+        """Count a reply of a client that uses CLIENT REPLY; return True if it is sent."""
         if client.reply_mode == b"SKIP_NEXT":
             client.reply_mode = b"SKIP"
             return True
