@@ -167,7 +167,7 @@ class Launch:
         try:
             self._started(plan.ports)
             ours = self._members(plan.ports)
-            Restart(self._folder, [*ours, *self._others(ours)], self._say).run()
+            Restart(self._folder, ours, self._others(ours), self._say).run()
         except ClusterFailed as failure:
             raise ClusterFailed(f"{failure}\n{self._way_on(plan)}") from None
 

@@ -28,7 +28,7 @@ DIRECTIVES = (
     *("--cluster-enabled", "yes", "--appendonly", "yes"),
     # Replicas are on the same machine, and `start` waits for them.
     *("--repl-diskless-sync-delay", "0"),
-    # A primary that a supervisor ends serves until its replica does; `stop` ends all without.
+    # A primary that a supervisor ends hands its role to a replica first; `stop` turns this off.
     *("--shutdown-on-sigterm", "failover"),
 )
 

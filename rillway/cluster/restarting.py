@@ -26,13 +26,21 @@ REPLICATION_MS = 10_000
 
 
 class Restart:
-    """The restart of the nodes that the plan of a locked folder names. `members`: all nodes."""
+    """The restart of the nodes that the plan of a locked folder names.
+
+    `ours`: the nodes of the folder; `others`: those that were started elsewhere.
+    """
 
     def __init__(
-        self, folder: ClusterFolder, members: Sequence[Member], say: Callable[[str], None]
+        self,
+        folder: ClusterFolder,
+        ours: Sequence[Member],
+        others: Sequence[Member],
+        say: Callable[[str], None],
     ) -> None:
         self._folder = folder
-        self._members = members
+        self._ours = ours
+        self._members = [*ours, *others]
         self._say = say
 
     def run(self) -> None:
@@ -40,7 +48,7 @@ class Restart:
         plan = self._folder.existing()
         wait_for_agreement(self._members)
         while plan.restarting:
-            left = [member for member in self._members if member.port in plan.restarting]
+            left = [member for member in self._ours if member.port in plan.restarting]
             # min() takes the first: replicas in their order, then primaries.
             member = min(left, key=lambda member: member.myself().is_primary)
             self._restart(member)
