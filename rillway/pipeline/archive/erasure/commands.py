@@ -17,7 +17,7 @@ from pyarrow.fs import FileType
 
 from rillway.command_line.output import name_target
 from rillway.pipeline.archive.erasure.eraser import Eraser, Hooks
-from rillway.pipeline.archive.erasure.journal import Entries, count
+from rillway.pipeline.archive.erasure.journal import Entries, count, counts
 from rillway.pipeline.archive.erasure.selection import Selection
 from rillway.pipeline.archive.iceberg.follower import check_installed, open_mirror
 from rillway.pipeline.archive.identity.recognition import Refused
@@ -105,8 +105,8 @@ def _check_able(table: ArchiveTable, options: argparse.Namespace) -> None:
 
 def told(entries: Entries) -> str:
     """Return how many entries there are, in words."""
-    found = {name: sum(map(len, epochs.values())) for name, epochs in entries.items()}
-    each = [f"{name}: {count_of(number, 'entry')}" for name, number in found.items() if number]
+    found = counts(entries)
+    each = [f"{name}: {count_of(number, 'entry')}" for name, number in found.items()]
     return "\n".join([*sorted(each), f"{count_of(sum(found.values()), 'entry')} to erase"])
 
 

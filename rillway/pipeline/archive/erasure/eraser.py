@@ -21,6 +21,7 @@ from rillway.pipeline.archive.erasure.journal import (
     Journal,
     all_erased,
     count,
+    counts,
     erased,
     new_number,
     on_line,
@@ -371,9 +372,7 @@ class Eraser:
         unreached: Sequence[str],
         path: Path | None,
     ) -> dict[str, Any]:
-        by_stream = {name: sum(map(len, epochs.values())) for name, epochs in entries.items()}
-        found = {name: number for name, number in by_stream.items() if number}
-        content = certificate(self.table, found, accounts, _now(), unreached)
+        content = certificate(self.table, counts(entries), accounts, _now(), unreached)
         if path is not None:
             write_certificate(path, content)
         self.hooks.reached("certified")

@@ -110,8 +110,14 @@ def united(*parts: Entries) -> Entries:
     return frozen(found)
 
 
+def counts(entries: Entries) -> dict[str, int]:
+    """Return the number of entries by stream, without streams that have none."""
+    found = {name: sum(map(len, epochs.values())) for name, epochs in entries.items()}
+    return {name: number for name, number in found.items() if number}
+
+
 def count(entries: Entries) -> int:
-    return sum(len(ids) for epochs in entries.values() for ids in epochs.values())
+    return sum(counts(entries).values())
 
 
 def numbers(store: Store) -> list[int]:

@@ -34,44 +34,37 @@ DAMAGED = f"{FOLDER}/damaged"
 ROWS = (f"{DATE}=", f"{CHANGE_DATA}/")
 
 
-def clean_log(table: ArchiveTable, reached: Callable[[str], None]) -> int:
-    """Begin the log with a checkpoint of the present version; return the number of deleted files.
+def clean_log(table: ArchiveTable, reached: Callable[[str], None]) -> None:
+    """Begin the log with a checkpoint of the present version, and delete what is before it.
 
     Raises ArchiveError, OSError.
     """
     table.checkpoint()
     reached("checkpointed")
-    removed = _remove_versions(table.store, LOG_FOLDER, table.version)
-    removed += _remove_versions(table.store, KEPT_FOLDER, table.version)
+    _remove_versions(table.store, LOG_FOLDER, table.version)
+    _remove_versions(table.store, KEPT_FOLDER, table.version)
     sync_log(table.store, table.version)
-    return removed
 
 
-def _remove_versions(store: Store, folder: str, before: int) -> int:
+def _remove_versions(store: Store, folder: str, before: int) -> None:
     """Delete the files of earlier versions: commits, checkpoints, and what other engines add."""
-    removed = 0
     for info in _listed(store, folder):
         found = OF_VERSION.match(info.base_name)
         is_unfinished = info.base_name.startswith(UNFINISHED_COMMIT) and _is_old(info)
         if is_unfinished or (found is not None and int(found[1]) < before):
             store.filesystem.delete_file(info.path)
-            removed += 1
-    return removed
 
 
-def clean_states(table: ArchiveTable) -> int:
-    """Delete all states before the present one; return their number. Raises ArchiveError, OSError.
+def clean_states(table: ArchiveTable) -> None:
+    """Delete all states before the present one. Raises ArchiveError, OSError.
 
     They may have hashes of erased entries, and orders of fields that only these had.
     """
-    removed = 0
     for number in numbers(table.store):
         written = None if number == table.state_number else read_commit(table.store, number)
         # A state of the next version is that of an archiver which is about to commit.
         if written is not None and written.version <= table.version:
             table.store.remove(path_of(number))
-            removed += 1
-    return removed
 
 
 def unnamed(
