@@ -648,7 +648,10 @@ class Database:
         return key
 
     def first_deadline(self) -> tuple[int, bytes] | None:
-        """(Unix ms, key) of the key that expires first, expired or not; None if none does."""
+        """(Unix ms, key) of the key that expires first, expired or not; None if none does.
+
+        After very many deadlines that have moved later it may be another key.
+        """
         key: bytes | None = None
         for _ in range(_CATCH_UPS):
             key = next(iter(self._deadlines.values()), None)

@@ -1,4 +1,4 @@
-"""An ordered map from int to object: for deadlines.
+"""An ordered map from int to object: for deadlines, pending entries and sparse keys.
 
 Keys are mostly added in ascending order and removed from anywhere. They live in blocks: small dicts
 that each hold one range of keys, in a list that is ordered by the ranges. A dict keeps its items in

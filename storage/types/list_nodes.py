@@ -153,7 +153,7 @@ class ListNode:
 
     @classmethod
     def of_elements(cls, elements: bytes, count: int) -> ListNode:
-        """A node of so many elements, which are as in a listpack."""
+        """A node of `count` elements, encoded as in a listpack."""
         made: ListNode = cls()
         made._text = bytearray(elements)
         made._high = len(elements)

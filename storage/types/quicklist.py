@@ -69,7 +69,7 @@ class Quicklist:
 
     @classmethod
     def of_elements(cls, elements: bytes, count: int) -> Quicklist:
-        """A list of one node with so many elements, which are as in a listpack."""
+        """A list of one node with `count` elements, encoded as in a listpack."""
         made: Quicklist = cls()
         made._nodes.append(ListNode.of_elements(elements, count))
         made._length = count

@@ -54,8 +54,8 @@ class Measurement:
     def note_starts(self, starts_s: Sequence[float], slots: int) -> None:
         """Note the times of jobs from the starts of their handlers.
 
-        A worker that handles `slots` jobs at a time starts a job when it is through with the one
-        that it started so many before.
+        A worker that handles `slots` jobs at a time starts a job when it has finished the one that
+        it started `slots` jobs earlier.
         """
         ordered = sorted(starts_s)
         pairs = zip(ordered, ordered[slots:], strict=False)
@@ -79,7 +79,7 @@ class Measurement:
         self.times_s.append(time.perf_counter() - begun)
 
     async def by_tasks(self, tasks: int, do: Callable[[int], Awaitable[object]]) -> None:
-        """Do all jobs, one after another in each of so many tasks, and time each."""
+        """Do all jobs in `tasks` tasks, each one job after another, and time each job."""
 
         async def task(first: int) -> None:
             for number in range(first, self.jobs, tasks):

@@ -107,7 +107,7 @@ class ArchiveTable:
         self._files: tuple[int, list[ArchivedFile]] | None = None
         self._state: tuple[int, int | None] | None = None
         self._columns: tuple[int, Columns] | None = None
-        # The versions that this object has committed.
+        # The version that this object committed last, if any.
         self.own_versions: frozenset[int] = frozenset()
         self._check_protocol()
         names = {field.name for field in delta.schema().fields}

@@ -103,7 +103,7 @@ def run(options: argparse.Namespace) -> int:
                 fails_if_missing=not options.allow_missing,
                 storage_options=options.storage_options,
                 bounds=partial(bounds_of, options),
-                tells=lambda text: print(f"rillway query: {text}", file=sys.stderr),
+                say=lambda text: print(f"rillway query: {text}", file=sys.stderr),
             )
         )
         batches = selected(history, options.where, options.limit, stack)

@@ -296,12 +296,12 @@ def open_history(
     fails_if_missing: bool = False,
     storage_options: Mapping[str, str] | None = None,
     bounds: Callable[[str], tuple[int, int]] | None = None,
-    tells: Callable[[str], None] | None = None,
+    say: Callable[[str], None] | None = None,
 ) -> Iterator[History]:
     """Fix and hold a range; without `archive`, of the stream alone.
 
     `epochs`: `all` or `current`. `bounds`: a function of the unit of IDs that returns the range,
-    instead of `first` and `last`; `tells`: called with a sentence before what may take long.
+    instead of `first` and `last`; `say`: called with a sentence before what may take long.
 
     Raises ArchiveError, also for IDs that Arrow cannot hold, ServerError, ConnectionLost;
     StreamMissing, if requested, for a stream that is neither in memory nor in the archive; DataLost
@@ -317,7 +317,7 @@ def open_history(
         unit = _unit(connection, table, stream)
         if bounds is not None:
             first, last = bounds(unit)
-        rules = Rules(first=first, last=last, tells=tells or (lambda text: None))
+        rules = Rules(first=first, last=last, say=say or (lambda text: None))
         pin, found, facts = _pinned(connection, table, stream, rules)
         policy = LossPolicy(fails=True, remedy=LEFT)
         try:

@@ -40,7 +40,7 @@ async function addBulk() {
   await end(counted("wait"));
 }
 
-/** Runs a worker until it has completed so many jobs; `before` is called when it is ready. */
+/** Runs a worker until it has completed `count` jobs; `before` is called when it is ready. */
 async function completed(concurrency, count, before) {
   const numbers = new Set();
   const started = new Map();

@@ -33,7 +33,7 @@ export async function end(done) {
   report({ done: await done(), seconds, p99_ms: times[Math.max(0, Math.ceil(times.length * 0.99) - 1)] });
 }
 
-/** Does the jobs `0` to `count - 1`, so many at a time, and notes the time of each. */
+/** Does the jobs `0` to `count - 1`, `tasks` at a time, and notes the time of each. */
 export async function byTasks(tasks, count, work) {
   let next = 0;
   const task = async () => {

@@ -41,7 +41,7 @@ class Compared:
     absent: int
 
     def is_about(self, other: Compared) -> bool:
-        """Return True if it answers the question of another one, which has no answer yet."""
+        """Return True if it is of the same archive and server, and covers the range of another."""
         names = "archive", "stream", "epoch", "end", "run_id"
         is_same = all(getattr(self, name) == getattr(other, name) for name in names)
         return is_same and self.first <= other.first and self.last >= other.last

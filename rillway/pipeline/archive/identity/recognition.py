@@ -98,14 +98,14 @@ class Rules:
 
     `opens_new`: open an epoch instead of refusing; `source_is_known`: another stream has proven the
     identity of the server; `first`, `last`: the range of a reader, to which a comparison is limited
-    if it finds nothing wrong; `tells`: called with a sentence before a long comparison.
+    if it finds nothing wrong; `say`: called with a sentence before a long comparison.
     """
 
     opens_new: bool = False
     source_is_known: bool = False
     first: int = MIN_ID
     last: int = MAX_ID
-    tells: Callable[[str], None] | None = None
+    say: Callable[[str], None] | None = None
 
 
 def recognise(
@@ -243,7 +243,7 @@ class _Recognition:
     def _compared(self) -> Walk:
         """Compare the present line with memory: for a reader, with its range if that agrees."""
         rules, end, epoch = self.rules, self.end.id, self.state.present.number
-        if rules.tells is None:
+        if rules.say is None:
             return self._walk(epoch, end)
         first, last = rules.first, min(rules.last, end)
         run_id = self.seen.source.run_id
@@ -254,7 +254,7 @@ class _Recognition:
         if before is not None and self._has(before.agreed, before.hash):
             return Walk(Anchor(before.agreed, before.hash), None, before.absent)
         if self.seen.facts.length >= MIN_ENTRIES:
-            rules.tells(
+            rules.say(
                 f"{self.stream}: has no group of this archive, so its entries in memory, up to "
                 f"{self.seen.facts.length:,}, are compared with the rows"
             )

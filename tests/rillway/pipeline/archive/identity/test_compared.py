@@ -51,10 +51,10 @@ def unmarked(link: Connection, table: ArchiveTable) -> None:
 
 
 def read(
-    link: Connection, table: ArchiveTable, first: int, last: int, tells: Callable[[str], None]
+    link: Connection, table: ArchiveTable, first: int, last: int, say: Callable[[str], None]
 ) -> list[str]:
     bounds = make_id(first), make_id(last)
-    with open_history(link.url, STREAM, table.root, *bounds, tells=tells) as history:
+    with open_history(link.url, STREAM, table.root, *bounds, say=say) as history:
         return [one for batch in history.batches() for one in batch.column("id").to_pylist()]
 
 
