@@ -29,6 +29,8 @@ import os
 import pty
 import re
 import select
+import shlex
+import shutil
 import signal
 import socket
 import struct
@@ -43,6 +45,7 @@ from pathlib import Path
 from rillway.testing.warm import WarmProcess
 from tests.support.duckdb_extensions import install_extensions
 from tests.support.programs.ports import free_port
+from tests.support.programs.redis_cli import split_line
 from tests.support.programs.servers import begin_rillway
 
 ROOT = Path(__file__).parents[2]
@@ -142,8 +145,9 @@ def commands(text: str) -> Iterator[tuple[str, str]]:
             if command:
                 yield command, output
             prompt, command, output = line[0], line[2:], ""
-            if prompt == ">":
-                command = f"redis-cli <<'END_OF_COMMAND'\n{command}\nEND_OF_COMMAND"
+            if prompt == ">":  # without the list of all commands, which redis-cli has for a prompt
+                words = [os.fsdecode(word) for word in split_line(command)]
+                command = shlex.join(["redis-cli", *words])
         elif not command:
             raise Failed(f"no prompt before {line!r}")
         else:
@@ -330,10 +334,11 @@ class Page:
     def _make_environment(self) -> dict[str, str]:
         wrappers = self._folder / ".snippets"
         wrappers.mkdir()
-        redis_cli = subprocess.run(["which", "redis-cli"], capture_output=True, text=True).stdout
+        redis_cli = shutil.which("redis-cli") or ""
         for name, text in WRAPPERS.items():
-            script = text.format(python=sys.executable, redis_cli=redis_cli.strip())
-            (wrappers / name).write_text(f"#!/bin/bash\n{script}\n")
+            script = text.format(python=sys.executable, redis_cli=redis_cli)
+            shell = "/bin/bash" if name == "rillway" else "/bin/sh"
+            (wrappers / name).write_text(f"#!{shell}\n{script}\n")
             (wrappers / name).chmod(0o755)
         port = self._ports["6379"]
         binaries = Path(sys.executable).parent
