@@ -5,12 +5,14 @@
 
 Both archive the same streams to the same table and compact it, one of them with Spark's tasks on
 three workers. A producer goes on all the time, and so does one who deletes and trims what is
-archived. Meanwhile primaries are killed, cut off from their replicas and then killed, or replaced
+archived. Another program compacts the table, puts its rows in another order, and deletes some.
+Meanwhile primaries are killed, cut off from their replicas and then killed, or replaced
 without a cause; Sentinel promotes a replica each time. Executors and archivers are killed; an
 archiver that has ended is started again, as a service manager does.
 
-In the end every entry that all replicas had is there once and in order, deleted ones included, and
-nothing else is lost than what was written while a primary died.
+In the end every entry that all replicas had is there once and in order, those deleted from memory
+included, and nothing else is lost than what was written while a primary died, or what the other
+program deleted.
 
 Exits with 0 if that held, else with 1; the folder is kept then.
 """
@@ -187,8 +189,8 @@ class Chaos:
     """All that runs, and what is done to it: each of `WOUNDS` is the name of a method."""
 
     WOUNDS = (
-        *("lose_tail", "kill_archiver", "compact", "compact_elsewhere"),
-        *("switch", "kill_executor", "kill_primary"),
+        *("lose_tail", "kill_archiver", "compact", "compact_elsewhere", "sort_elsewhere"),
+        *("delete_elsewhere", "switch", "kill_executor", "kill_primary"),
     )
 
     def __init__(
@@ -285,9 +287,21 @@ class Chaos:
             compact(ArchiveTable.open(self.archive), vacuum_after_hours=24)
 
     def compact_elsewhere(self) -> None:
-        """As another program does, which puts rows in an order of its own."""
+        """As another program does, which joins files in any order."""
         with suppress(DeltaError):  # an archiver compacts the same files
+            DeltaTable(self.archive).optimize.compact()
+
+    def sort_elsewhere(self) -> None:
+        """As another program does, which puts rows in an order of its own."""
+        with suppress(DeltaError):
             DeltaTable(self.archive).optimize.z_order(["fields"])
+
+    def delete_elsewhere(self) -> None:
+        """As another program does, which removes rows of some streams."""
+        condition = self.population.choose_removed(self.archive)
+        if condition is not None:
+            with suppress(DeltaError):  # an archiver compacts the same files
+                DeltaTable(self.archive).delete(condition)
 
     # -- how --------------------------------------------------------------------------------------
 

@@ -6,7 +6,8 @@ as well: while Sentinel promotes one, another one may still follow the old prima
 may be lost where a primary dies; see `Gaps`. What replicas have may not, and nothing may be there
 twice or in another order, whatever happens.
 
-Who deletes takes what is archived, so what was deleted must be in the result as well.
+Who deletes takes what is archived, so what was deleted must be in the result as well, unless
+another program was about to delete its row.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ WAIT_MS = 500
 PAUSE_SECONDS = 0.05
 # Streams that are written to in one pipeline.
 TOGETHER = 20
+# How much another program deletes at once.
+REMOVED_STREAMS, REMOVED_ROWS = 3, 5
 # A server that is away, or has no replica.
 RETRY_SECONDS = 0.2
 
@@ -43,12 +46,14 @@ RETRY_SECONDS = 0.2
 @dataclass(slots=True)
 class Numbers:
     """What is known of the entries of a stream, by their numbers. `times`: when it was learned;
-    `deleted`: what was deleted, or may have been.
+    `deleted`: what was deleted, or may have been; `removed`: what another program has deleted from
+    the archive, or tried to.
     """
 
     known: bytearray = field(default_factory=bytearray)
     times: array[float] = field(default_factory=lambda: array("d"))
     deleted: set[int] = field(default_factory=set)
+    removed: set[int] = field(default_factory=set)
 
     def take(self, count: int) -> range:
         """The next numbers."""
@@ -166,6 +171,22 @@ class Population:
                 connection.call(*request)
         self._ended.wait(20 * PAUSE_SECONDS)
 
+    def choose_removed(self, archive: str) -> str | None:
+        """A condition for a few rows, which may be missing from now on; None if there are none."""
+        table = ArchiveTable.open(archive)
+        terms = []
+        for name in self._chance.sample(self.names, min(REMOVED_STREAMS, len(self.names))):
+            rows = [
+                pair
+                for _, batch in table.rows(name).batches()
+                for pair in zip(batch.column("id").to_pylist(), numbers_of(batch), strict=True)
+            ]
+            chosen = self._chance.sample(rows, min(REMOVED_ROWS, len(rows)))
+            self.ledger[name].removed.update(number for _, number in chosen)
+            ids = ", ".join(f"'{entry_id}'" for entry_id, _ in chosen)
+            terms += [f"(stream = '{name}' AND id IN ({ids}))"] if chosen else []
+        return " OR ".join(terms) or None
+
     # -- what there is ----------------------------------------------------------------------------
 
     def judge(self, archive: str, gaps: Gaps) -> Verdict:
@@ -188,7 +209,8 @@ class Population:
 @dataclass(slots=True)
 class Verdict:
     """What was found of all streams. `cut`: what only a primary had that was then killed; `saved`:
-    what the archive has of that. `lost`: what a failover has lost, as it may; `apart`: what it has
+    what the archive has of that. `removed`: what is missing because another program has deleted
+    it. `lost`: what a failover has lost, as it may; `apart`: what it has
     lost and the archive has, in an epoch that the present one does not follow from.
     """
 
@@ -201,6 +223,7 @@ class Verdict:
     cut: int = 0
     saved: int = 0
     deleted: int = 0
+    removed: int = 0
     epochs: int = 0
     problems: list[str] = field(default_factory=list)
 
@@ -221,10 +244,12 @@ class Verdict:
             self.problems.append(f"{name}: the entries are not in order")
         if there and max(there) >= len(known):
             self.problems.append(f"{name}: entry {max(there)} was never produced")
-        lost = [n for n, told in enumerate(known) if told != UNKNOWN and n not in there]
+        missing = [n for n, told in enumerate(known) if told != UNKNOWN and n not in there]
+        lost = [n for n in missing if n not in numbers.removed]
+        self.removed += len(missing) - len(lost)
         # Two histories have in common what one of them has after it in memory, so a deleted entry
         # may be before the branch.
-        gone = there.difference(present) - numbers.deleted
+        gone = there.difference(present) - numbers.deleted - numbers.removed
         apart = [n for n in gone if known[n] != UNKNOWN]
         cut = [n for n, told in enumerate(known) if told and is_within(times[n], gaps.cuts)]
         self.cut += len(cut)
@@ -242,7 +267,8 @@ class Verdict:
     def lines(self) -> Iterator[str]:
         yield (
             f"{self.added:,} entries were added, {self.held:,} of them held by replicas; "
-            f"{self.found:,} are found, {self.deleted:,} were deleted after they were archived"
+            f"{self.found:,} are found, {self.deleted:,} were deleted after they were archived, "
+            f"{self.removed:,} by another program from the archive"
         )
         yield (
             f"{self.lost:,} are lost with the primary that had them; {self.cut:,} were written "

@@ -9,7 +9,10 @@ import pytest
 from tests.pipeline_crash.chaos import Chaos
 from tests.pipeline_crash.population import ADDED, HELD, Gaps, Numbers, Verdict
 
-SHORT = ("lose_tail", "kill_archiver", "compact_elsewhere", "compact", "switch")
+SHORT = (
+    *("lose_tail", "delete_elsewhere", "kill_archiver", "sort_elsewhere", "compact"),
+    *("compact_elsewhere", "delete_elsewhere", "switch"),
+)
 
 
 @pytest.mark.integration
@@ -21,6 +24,7 @@ def test_two_archivers_outlive_what_is_done_to_them(tmp_path: Path) -> None:
         assert verdict.problems == [], chaos.line()
         assert chaos.address.changes > 1
     assert verdict.held
+    assert verdict.removed
     assert len(list(verdict.lines())) == 3
 
 
@@ -66,6 +70,16 @@ def test_what_a_primary_had_alone_may_be_lost_when_it_dies_and_at_no_other_time(
     assert (verdict.problems, verdict.lost) == ([], 1)
     assert verdict_of([0, 1], [0, 1], ADDED, Gaps([(1.5, 2.5)])).problems
     assert verdict_of([0, 1], [0, 1], HELD, dead).problems
+
+
+def test_what_another_program_has_deleted_may_be_missing() -> None:
+    numbers = Numbers(bytearray([HELD] * 3), removed={1})
+    numbers.times.extend([0.0] * 3)
+    verdict = Verdict()
+    verdict.look_at("s", numbers, [0], [0], Gaps())
+    assert (verdict.removed, verdict.lost) == (1, 1)
+    [problem] = verdict.problems
+    assert "1 entries are missing, the first is 2" in problem
 
 
 def test_what_the_archive_has_of_it_is_counted() -> None:
