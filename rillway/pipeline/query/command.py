@@ -150,7 +150,7 @@ def selected(
         print(f"rillway query: {error}{NEEDS_SPARK.format(STARTING)}", file=sys.stderr)
     spark = spark_session("rillway query", conf=SPARK_SETTINGS, quick=True)
     stack.callback(spark.stop)
-    if history.must_be_copied or str(spark.sparkContext.master).startswith("local["):
+    if str(spark.sparkContext.master).startswith("local["):
         history.stage(Path(stack.enter_context(TemporaryDirectory(prefix="rillway-query-"))))
     return select(history.data_frame(spark), where, limit, history.schema, history.unit)
 

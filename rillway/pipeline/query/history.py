@@ -17,11 +17,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -105,7 +104,6 @@ class History:
     epoch: int = FIRST
     notes: list[str] = field(default_factory=list)
     staged: Path | None = None
-    staged_archive: bool = False
     columns: Columns = NO_COLUMNS
     typed: tuple[pa.Field, ...] = ()
     unit: str = MS
@@ -131,18 +129,16 @@ class History:
                 yield history_batch(batch, epoch, self.typed)
 
     @property
-    def must_be_copied(self) -> bool:
-        """True if Spark's own readers cannot read the archive.
+    def is_plain(self) -> bool:
+        """True if Spark's own readers can read the archive.
 
-        It is in an object store, its path is a pattern for them, fields were moved to columns, or
-        another program has written files, maybe with rows that are there already.
+        It is in a folder whose path is no pattern for them, no fields were moved to columns, and no
+        other program has written files, maybe with rows that are there already.
         """
-        if self.archived is None:
-            return bool(self.typed)
-        if not all(file.is_own for file in self.archived.files):
-            return True
+        if self.archived is None or not all(file.is_own for file in self.archived.files):
+            return self.archived is None
         folder = self.archived.store.folder
-        return folder is None or bool(self.typed) or not GLOB.isdisjoint(str(folder))
+        return folder is not None and not self.typed and GLOB.isdisjoint(str(folder))
 
     def _live_batches(self) -> Iterator[pa.RecordBatch]:
         if self.live is not None:
@@ -166,13 +162,11 @@ class History:
         """Copy live entries to a file in `folder`, for a Spark on this machine.
 
         Spark reads a file by itself; to read the stream it starts Python several times, which takes
-        longer than copying a million entries. Archived rows are copied too if they are in an object
-        store, which Spark cannot read without extra packages, or if they have typed columns, to
-        restore their fields. Raises DataLost.
+        longer than copying a million entries. Raises DataLost.
         """
+        if self.live is None:
+            return
         self.staged = folder / "live.parquet"
-        self.staged_archive = self.must_be_copied
-        batches = self.batches() if self.staged_archive else self._live_batches()
         with (
             paused_collector(),
             pq.ParquetWriter(
@@ -182,7 +176,7 @@ class History:
                 use_dictionary=self._dictionaries,
             ) as writer,
         ):
-            for batch in batches:
+            for batch in self._live_batches():
                 writer.write_batch(batch)
 
     @property
@@ -193,30 +187,36 @@ class History:
 
     def data_frame(self, spark: SparkSession) -> DataFrame:
         """Return the history as a Spark DataFrame, in no particular order."""
+        if not self.is_plain:
+            from rillway.pipeline.query.spark_rows import task_frame
+
+            # What is in memory is typed there, too.
+            live = self.live if self.staged is None else None
+            parts = [task_frame(spark, replace(self, live=live), self._spark_schema())]
+        else:
+            parts = self._plain_frames(spark)
+        if self.staged is not None:
+            parts.append(spark.read.schema(self._spark_schema()).parquet(str(self.staged)))
+        if not parts:
+            return spark.createDataFrame([], self._spark_schema())
+        return reduce(lambda one, other: one.unionByName(other), parts)
+
+    def _plain_frames(self, spark: SparkSession) -> list[DataFrame]:
         from pyspark.sql import functions
 
         parts = []
-        if self.archived is not None and not self.staged_archive:
-            if self.must_be_copied:
-                raise ArchiveError(
-                    f"{self.archived.store}: Spark's own readers do not know it; stage() copies "
-                    "what is read to a folder"
-                )
+        if self.archived is not None:
             parts += [
                 self._archive_frame(spark, self.archived, segment)
                 for segment in self.archived.segments
                 if self.archived.named_files(segment)
             ]
-        if self.staged is not None:
-            parts.append(spark.read.schema(self._spark_schema()).parquet(str(self.staged)))
-        elif self.live is not None:
+        if self.staged is None and self.live is not None:
             live = self._live_frame(spark, *self.live)
             if self.unit != MS:
                 live = live.withColumn("ts", functions.expr(SQL_TIMES[self.unit]))
             parts.append(live.withColumn(EPOCH, functions.lit(self.epoch)))
-        if not parts:
-            return spark.createDataFrame([], self._spark_schema())
-        return reduce(lambda one, other: one.unionByName(other), parts)
+        return parts
 
     def _spark_schema(self) -> StructType:
         from pyspark.sql.pandas.types import from_arrow_type
@@ -484,19 +484,14 @@ def read_history(
     Columns: stream, id, ms, seq, ts, fields, epoch, and the archive's typed columns for the stream.
     Raises the errors of open_history; errors of tasks are raised by Spark.
     """
-    with ExitStack() as stack:
-        history = stack.enter_context(
-            open_history(
-                url,
-                stream,
-                archive,
-                first,
-                last,
-                epochs=epochs,
-                fails_if_missing=fail_if_missing,
-                storage_options=storage_options,
-            )
-        )
-        if history.must_be_copied:
-            history.stage(Path(stack.enter_context(TemporaryDirectory(prefix="rillway-history-"))))
+    with open_history(
+        url,
+        stream,
+        archive,
+        first,
+        last,
+        epochs=epochs,
+        fails_if_missing=fail_if_missing,
+        storage_options=storage_options,
+    ) as history:
         yield history.data_frame(spark)

@@ -101,7 +101,10 @@ class StreamRows:
         groups = list(overlapping(self.named_files(segment)))
         if self.condition is not None and all(len(f) == 1 and f[0].is_own for f in groups):
             parts = (self._scanned(files[0], segment, self.condition) for files in groups)
-            yield from map(self._rebuilt, gathered(chain.from_iterable(parts)))
+            for batch in gathered(chain.from_iterable(parts)):
+                part = self._chosen(batch, segment)
+                if len(part):
+                    yield self._rebuilt(part)
             return
         for files in groups:
             own = [file for file in files if file.is_own]
@@ -209,7 +212,10 @@ class StreamRows:
     def _scanned(
         self, file: ArchivedFile, segment: Segment, condition: Expression
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a segment for which the condition may hold, not rebuilt yet."""
+        """Yield rows for which the condition may hold, not rebuilt yet.
+
+        With others of their row groups, which are filtered when batches are joined.
+        """
         schema = self._schema
         texts = [each.name for each in self.typed if pa.types.is_string(each.type)]
         with open_file(self.store, file, texts) as parquet:
@@ -219,9 +225,7 @@ class StreamRows:
                 if not fits:
                     found = bounded_batches(parquet, groups, columns=scan.names)
                 for batch in found:
-                    part = self._chosen(batch, segment)
-                    if len(part):
-                        yield aligned(native(part, schema), schema)
+                    yield aligned(native(batch, schema), schema)
 
     def _check_row_keys(self, file: ArchivedFile, batch: pa.RecordBatch) -> None:
         """Check that rows of another program have the columns that belong together."""

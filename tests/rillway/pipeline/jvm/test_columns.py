@@ -57,6 +57,11 @@ def test_a_condition_on_typed_columns(
             words for _, words in link.call("XRANGE", "o", "-", "+")[1:4:2]
         ]
     with read_history(spark, stream="o", archive=table.root, url=link.url) as frame:
+        assert sorted(row.id for row in frame.select("id").collect()) == [
+            f"{n}-0" for n in range(1, 6)
+        ]
+        words = {row.id: [bytes(pair.value) for pair in row.fields] for row in frame.collect()}
+        assert (words["3-0"][1], words["5-0"][1]) == (b"007", b"x")
         [row] = frame.selectExpr("sum(amount)", "max(tags['a'][0])", "count(_rescued)").collect()
         assert [str(value) for value in row] == ["41.50", "2026-01-31", "1"]
 
