@@ -27,6 +27,7 @@ from commands.config.directive_kinds import (
     Choice,
     Choices,
     ClampedInteger,
+    Duration,
     EventClasses,
     FileName,
     Integer,
@@ -265,6 +266,8 @@ class Configuration(EncodingLimits):
     aof_skip_refused_writes: bool = directive(Boolean(), "no")
     aof_use_rdb_preamble: bool = directive(Boolean(), "yes")
     aof_timestamp_enabled: bool = directive(Boolean(), "no")
+    # Rillway's own: how long files are kept that a rewrite has replaced, in ms
+    aof_keep_increments: int = directive(Duration(), "0")
     aof_rewrite_incremental_fsync: bool = directive(Boolean(), "yes")
     # ending
     shutdown_on_sigint: frozenset[str] = directive(ShutdownOptions(), "default")

@@ -132,6 +132,29 @@ class Memory(Integer):
         return self.check(int(digits or "0") * MEMORY_UNITS[unit])
 
 
+DURATION_UNITS_MS = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1000}
+
+
+class Duration(Kind):
+    """A time in ms, written with a unit (s, m, h, d), or 0."""
+
+    expected = "a time with a unit (s, m, h, d), such as 24h, or 0"
+
+    def parse(self, words: list[str]) -> int:
+        word = one_word(words).lower()
+        unit_ms = DURATION_UNITS_MS.get(word[-1:], 0)
+        number = as_int64((word[:-1] if unit_ms else word).encode("utf-8", "surrogateescape"))
+        if number is None or not 0 <= number * unit_ms <= INT64_MAX or (number and not unit_ms):
+            raise ValueError(f"argument must be {self.expected}")
+        return number * unit_ms
+
+    def format(self, value: int) -> str:
+        for unit, unit_ms in DURATION_UNITS_MS.items():
+            if value and not value % unit_ms:
+                return f"{value // unit_ms}{unit}"
+        return "0"
+
+
 class MemoryOrPercentage(Memory):
     """A number of bytes, or a share of `maxmemory`: `n%`, kept as -n."""
 

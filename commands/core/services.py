@@ -6,6 +6,7 @@ the other servers.
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Any, Protocol
 
 from commands.core.blocked_clients import Block
@@ -39,6 +40,9 @@ class Persistence(Protocol):
 
         No other may run.
         """
+
+    def files_now(self) -> FilesNow:
+        """The files of this moment, between two units. Raises OSError."""
 
     def answer_when_synced(self, client: Client, block: Block, units: int) -> None:
         """Answer a client that is about to wait on `block` (WAITAOF) once `units` are synced."""
@@ -133,6 +137,25 @@ class MigrationOrder:
     copies: bool = False
     replaces: bool = False
     credentials: tuple[bytes, ...] = ()
+
+
+@record
+class FilesNow:
+    """The files of a server at one moment; of the append-only file nothing if it is off.
+
+    The first `sizes` bytes of its files have everything but `pending_bytes`, and end with a unit.
+    All files but the last never change again, but a rewrite may remove or move them.
+    """
+
+    acl_file: str = ""
+    folder: str = ""
+    file_name: str = ""
+    names: list[str] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    manifest: bytes = b""
+    pending_bytes: int = 0
+    kept_folder: str = ""
+    kept: list[tuple[int, list[str], bytes]] = field(default_factory=list)  # until, names, manifest
 
 
 class Services:

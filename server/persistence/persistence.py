@@ -19,13 +19,14 @@ Source: Redis 7.2 for the order of work.
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Callable, Generator
 from typing import NoReturn
 
 from commands.core.blocked_clients import Block, BlockedClients
 from commands.core.client import Client
 from commands.core.server_state import NEVER
-from commands.core.services import Services
+from commands.core.services import FilesNow, Services
 from protocol import errors
 from protocol.errors import ReplyError
 from server.persistence.append_only.append_only_file import AppendOnlyFile, Phase
@@ -283,6 +284,15 @@ class Persistence:
         return None
 
     # -- what commands ask ---------------------------------------------------------------------
+
+    def files_now(self) -> FilesNow:
+        """The files of this moment, with absolute paths. Raises OSError."""
+        files = self.append_only_file.files_now()
+        files.acl_file = self._config.aclfile and os.path.abspath(self._config.aclfile)
+        if files.folder:
+            files.folder = os.path.abspath(files.folder)
+            files.kept_folder = os.path.abspath(files.kept_folder)
+        return files
 
     def save(self) -> bool:
         """Write a snapshot and return when it is on disk; False if that failed."""

@@ -21,10 +21,12 @@ from typing import NoReturn
 from commands.config.configuration import Configuration
 from commands.core.instance import Instance
 from commands.core.propagation import Sink
+from commands.core.services import FilesNow
+from server.clock import has_passed
 from server.persistence.append_only.directory import AppendOnlyDirectory, Syncer
 from server.persistence.append_only.writer import AppendOnlyWriter, reason
 from server.persistence.files import File, Files
-from storage.append_only.manifest import Part
+from storage.append_only.manifest import Manifest, Part
 
 
 class Phase(Enum):
@@ -33,6 +35,9 @@ class Phase(Enum):
     OFF = "nothing is taken"
     COLLECTING = "it is being switched on: requests are collected until there is a first base"
     ON = "the file holds, or its buffer will add, all data"
+
+
+_EXPIRY_INTERVAL_MS = 60_000  # how often kept files are looked at
 
 
 class AppendOnlyFile:
@@ -63,6 +68,8 @@ class AppendOnlyFile:
         self._is_rewriting = False
         self._kept_increments = 0  # of the manifest: the increments that it replaces
         self._rotation_units = 0  # instance.propagation.units when it began
+        self._rotation_ms = 0  # Unix time when it began
+        self._expired_ms = 0  # monotonic: when kept files were looked at last
 
     @staticmethod
     def _new_directory(files: Files, syncer: Syncer, config: Configuration) -> AppendOnlyDirectory:
@@ -185,8 +192,42 @@ class AppendOnlyFile:
             if self.phase is Phase.ON:
                 self.directory.repair()
             self.directory.forget_removed()
+            self._expire_kept(monotonic_ms)
         except OSError as error:
             self._writer.log_error(f"Error writing the AOF manifest: {reason(error)}", monotonic_ms)
+
+    def _expire_kept(self, monotonic_ms: int) -> None:
+        """Once a minute, remove what was kept for the time of `aof-keep-increments`."""
+        if has_passed(_EXPIRY_INTERVAL_MS, self._expired_ms, monotonic_ms):
+            self._expired_ms = monotonic_ms
+            before_ms = self._instance.now_ms - self._config.aof_keep_increments
+            self.directory.expire_kept(before_ms)
+
+    def files_now(self) -> FilesNow:
+        """The files as they are, their buffer written unless a sync is under way.
+
+        To be called between units. Raises OSError.
+        """
+        directory, writer = self.directory, self._writer
+        if self.phase is not Phase.ON:
+            return FilesNow()
+        writer.flush(self._instance.monotonic_ms)
+        manifest = Manifest(directory.manifest.base, directory.manifest.increments)
+        names = [part.name for part in manifest.loaded]
+        sizes = [self._files.size(f"{directory.path}/{name}") for name in names[:-1]]
+        return FilesNow(
+            folder=directory.path,
+            file_name=directory.filename,
+            names=names,
+            sizes=[*sizes, writer.file_bytes],
+            manifest=manifest.format(),
+            pending_bytes=writer.buffer_bytes,
+            kept_folder=directory.kept.path,
+            kept=[
+                (each.until_ms, each.names, each.manifest.format())
+                for each in directory.kept.generations
+            ],
+        )
 
     # -- rewriting -----------------------------------------------------------------------------
 
@@ -212,6 +253,7 @@ class AppendOnlyFile:
             self._begin_collecting()
         self._is_rewriting = True
         self._rotation_units = self._instance.propagation.units
+        self._rotation_ms = self._instance.now_ms
 
     def _rotate(self) -> None:
         directory, writer = self.directory, self._writer
@@ -246,16 +288,30 @@ class AppendOnlyFile:
             self._finish_collecting(base_path, is_snapshot)
         else:
             base = self._name_base(base_path, is_snapshot=is_snapshot)
-            increments = directory.manifest.increments[self._kept_increments :]
-            directory.persist(
-                directory.manifest.rewritten(base, increments), (directory.path_of(base),)
-            )
+            self._replace_by(base)
         self._is_rewriting = False
         self._log_removed(directory.remove_history())
         total_bytes = directory.total_bytes()
         self._writer.trust(self._rotation_units)
         self._writer.earlier_bytes = total_bytes - self._writer.file_bytes
         self._state.base_bytes = self._state.current_bytes = total_bytes
+
+    def _replace_by(self, base: Part) -> None:
+        """Put a base in force, with the increments since it was begun. Raises OSError."""
+        directory = self.directory
+        before, kept = directory.manifest, directory.kept
+        new = before.rewritten(base, before.increments[self._kept_increments :])
+        if self._config.aof_keep_increments:
+            past = Manifest(before.base, before.increments[: self._kept_increments])
+            try:
+                kept.keep(past, self._rotation_ms)
+            except OSError as error:
+                # The rewrite matters more: it may be what makes room on the disk.
+                self._log(f"The replaced AOF files cannot be kept: {reason(error)}")
+        try:
+            directory.persist(new, (directory.path_of(base),))
+        finally:
+            kept.drop_in_force(directory.manifest.loaded)
 
     def _name_base(self, path: str, *, is_snapshot: bool) -> Part:
         """Rename a complete base. Raises OSError."""

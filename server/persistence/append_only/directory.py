@@ -20,6 +20,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Protocol
 
+from server.persistence.append_only.kept_files import KeptFiles
 from server.persistence.files import File, Files, replace_file
 from storage.append_only import manifest as manifests
 from storage.append_only.manifest import Manifest, Part
@@ -104,6 +105,7 @@ class AppendOnlyDirectory:
         self.path = f"{directory}/{dirname}"
         self.filename = filename
         self.manifest = Manifest()
+        self.kept = KeptFiles(files, self.path)
         self._files = files
         self._syncer = syncer
         self._parent = directory
@@ -132,6 +134,7 @@ class AppendOnlyDirectory:
         self.manifest = Manifest()
         if self._files.exists(self.manifest_path):
             self.manifest = manifests.parse(bytes(self._files.buffer(self.manifest_path)))
+        self.kept.read(self.manifest.loaded)
         self._upgrade()
 
     def _upgrade(self) -> None:
@@ -257,23 +260,33 @@ class AppendOnlyDirectory:
     # -- history -------------------------------------------------------------------------------
 
     def remove_history(self) -> list[str]:
-        """Begin to remove history files, in the background: large ones take long.
-
-        Returns their names.
+        """Begin to remove history files, or to move those that are kept, in the background: large
+        ones take long. Returns their names.
         """
         names = [part.name for part in self.manifest.history if part.name not in self._removals]
         for name in names:
-            job = Job(self._removal(f"{self.path}/{name}"))
+            job = Job(self._removal(f"{self.path}/{name}", self.kept.place_of(name)))
             self._removals[name] = job
             self._syncer.submit(job)
         return names
 
-    def _removal(self, path: str) -> Callable[[], None]:
+    def _removal(self, path: str, kept_path: str = "") -> Callable[[], None]:
         def remove() -> None:
             with contextlib.suppress(FileNotFoundError):
-                self._files.remove(path)
+                if kept_path:
+                    self._files.rename(path, kept_path)
+                else:
+                    self._files.remove(path)
 
         return remove
+
+    def expire_kept(self, before_ms: int) -> None:
+        """Remove kept files of generations that end before a moment, in the background.
+
+        Raises OSError.
+        """
+        for path in self.kept.expire(before_ms):
+            self._syncer.submit(Job(self._removal(path)))
 
     def forget_removed(self) -> None:
         """Drop removed files from the manifest; failed removals are tried again later.
