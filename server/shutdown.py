@@ -22,6 +22,7 @@ from commands.core.gates import GATE_ENDING, HOLDING_GATES
 from commands.core.instance import Instance
 from commands.core.services import Services
 from commands.replication.replica_table import Replica, ReplicaTable
+from commands.server.save import waits_for_shutdown
 from protocol import errors
 from protocol.errors import ReplyError
 from server.hand_over import HandOver
@@ -187,8 +188,4 @@ class Ending:
         instance.host.resume_postponed()
 
     def _waiting(self) -> list[Client]:
-        return [
-            client
-            for client in self._instance.feature(BlockedClients).clients
-            if client.last_command == b"shutdown"
-        ]
+        return list(filter(waits_for_shutdown, self._instance.feature(BlockedClients).clients))

@@ -115,3 +115,8 @@ def shutdown(client: Client, argv: Request) -> bytes | Block | None:
         raise ReplyError(errors.SHUTDOWN_FAILED)
     client.enter(ClientEvent.FINISH)  # requests that the client sent after it do not run
     return None
+
+
+def waits_for_shutdown(client: Client) -> bool:
+    """Return True if a blocked client waits for the end of the server (SHUTDOWN)."""
+    return client.last_command == b"shutdown"

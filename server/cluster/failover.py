@@ -255,7 +255,8 @@ class Failover:
         ]
         if not replicas or not me.slots:
             return False
-        furthest = max(replicas, key=attrgetter("offset"))
+        # The latest pong: a replica that hangs may have everything.
+        furthest = max(replicas, key=attrgetter("offset", "pong_received_ms"))
         self._state.log(f"Asking replica {furthest.id} to take over.")
         self._state.send(furthest.link, self._outbox.message(messages.MFSTART))
         return True

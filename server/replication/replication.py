@@ -23,6 +23,7 @@ from commands.core.gates import GATE_READ_ONLY, GATE_STALE
 from commands.core.server_state import NO_ID, UNKNOWN
 from commands.core.services import Services
 from commands.replication.replica_table import Replica, ReplicaTable
+from commands.server.save import waits_for_shutdown
 from commands.streams.policies.timer import PolicyTimer
 from protocol import errors
 from protocol.errors import ReplyError
@@ -228,7 +229,7 @@ class Replication:
         """
         instance = self._instance
         for client in list(instance.feature(BlockedClients).clients):
-            if client.last_command == b"shutdown":
+            if waits_for_shutdown(client):
                 continue
             self._dispatcher.end_waiting(client, ReplyError(errors.UNBLOCKED_ROLE_CHANGE).wire)
             client.enter(ClientEvent.FINISH)

@@ -1,7 +1,8 @@
 """FAILOVER: a primary hands its role over to a replica that has everything.
 
     waiting-for-sync      writes are held back until a replica (the given one, or the first that
-                          is ready) has acknowledged the whole stream; it is asked to
+                          is ready) has acknowledged the whole stream; it is asked to. Of several
+                          it is the first that answers: one that hangs may have everything
     failover-in-progress  this server follows it, and asks it to take over (PSYNC ... FAILOVER)
     no-failover           it took over, and this server is its replica; or it refused, and this
                           server stays the primary
@@ -49,6 +50,7 @@ class Failover:
         self._until_ms = 0  # 0: no limit
         self._is_forced = False
         self._asked_offset = -1  # the end of the stream after the last GETACK
+        self._asked_ms = 0  # the time of the first
         link.refused = self._refused
 
     def start(self, target: tuple[str, int] | None, timeout_ms: int, *, force: bool) -> None:
@@ -93,6 +95,8 @@ class Failover:
                 self._log_abort("Replica never caught up before timeout")
                 self._finish()
         elif self._asked_offset != self._state.offset:
+            if self._asked_offset < 0:
+                self._asked_ms = self._instance.monotonic_ms
             self._feed.ask_for_acknowledgement()
             self._asked_offset = self._state.offset
 
@@ -101,9 +105,14 @@ class Failover:
         needed = self._state.offset
         if needed == self._asked_offset:
             needed -= len(GETACK)  # the answer is the offset before it
-        for replica in self._table.online:
+        replicas = self._table.online
+        is_choice = self._target is None and len(replicas) > 1
+        if is_choice and self._asked_offset < 0:
+            return None
+        for replica in replicas:
             place = place_of(replica)
-            if replica.offset >= needed and self._target in (None, place):
+            answers = not is_choice or replica.heard_ms >= self._asked_ms
+            if replica.offset >= needed and answers and self._target in (None, place):
                 return place
         return None
 

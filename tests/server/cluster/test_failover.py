@@ -249,6 +249,10 @@ def test_a_primary_that_ends_asks_the_furthest_replica() -> None:
     assert core.cluster.hand_over()
     core.take()
     assert [to for to, _ in core.said(messages.MFSTART)] == ["c"]
+    core.node("b").offset, core.node("b").pong_received_ms = 9, core.now_ms + 1
+    assert core.cluster.hand_over()  # `c` may hang: the last pong came from `b`
+    core.take()
+    assert [to for to, _ in core.said(messages.MFSTART)] == ["b"]
     assert not SmallCluster("b").cluster.hand_over()
     core.state.set_owner(core.state.myself.slots, core.node("e"))
     assert not core.cluster.hand_over()  # without slots there is nothing to take over

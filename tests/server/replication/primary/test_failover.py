@@ -134,3 +134,20 @@ def test_only_a_replica_of_the_same_history_takes_over() -> None:
     refusal = replica.connect().execute("PSYNC", "f" * 40, 1, "failover")
     assert refusal == b"-ERR PSYNC FAILOVER replid must match my replid.\r\n"
     assert replica.instance.replication.is_replica
+
+
+def test_of_several_replicas_one_that_answers_takes_over() -> None:
+    server, hangs, client = lagging()
+    offset = server.instance.replication.offset
+    hangs.execute("REPLCONF", "ACK", offset)  # it has everything, and hangs from now on
+    lives = server.connect()
+    lives.execute("REPLCONF", "LISTENING-PORT", 7777)
+    lives.execute("PSYNC", "?", -1)
+    server.tick()
+    server.advance(1)
+    client.execute("FAILOVER")
+    server.advance(100)
+    assert server.instance.replication.failover == "waiting-for-sync"
+    lives.execute("REPLCONF", "ACK", offset)
+    assert server.instance.replication.failover == "failover-in-progress"
+    assert client.execute("ROLE").startswith(b"*5\r\n$5\r\nslave\r\n$9\r\n127.0.0.1\r\n:7777")
