@@ -111,6 +111,10 @@ SUBCOMMANDS: dict[str, tuple[Callable[[list[str]], int | None], str]] = {
         partial(run, "cluster"),
         "a cluster on this machine, one core each: rillway cluster --help",
     ),
+    "restart": (
+        partial(run, "restart"),
+        "restart a primary under Sentinel: rillway restart --help",
+    ),
     "check": (check, "inspect and repair data files: rillway check --help"),
     "top": (partial(run, "top"), "watch a server in the terminal: rillway top --help"),
     "consume": (

@@ -199,7 +199,7 @@ def under_load(cluster: Cluster, ledger: Ledger) -> Iterator[None]:
         client.xgroup_create(stream, GROUP, "0", mkstream=True)
         if cluster.has_policies:
             client.execute_command("XGROUP", "CONFIG", stream, GROUP, *POLICY)
-    client.wait(2, 0)
+    client.wait(len(cluster.nodes) - 1, 0)
     producers = [Producer(cluster, ledger, n) for n in ("waiting-1", "waiting-2", "plain-1")]
     consumers = [Consumer(cluster, ledger, f"consumer-{number}") for number in (1, 2)]
     for worker in (*producers, *consumers):
