@@ -397,22 +397,19 @@ def _marker(table: ArchiveTable, stream: RoundStream) -> str:
     return table.marker(stream.epochs[-1])
 
 
+@dataclass(slots=True)
 class _Recogniser:
-    """Finds out which streams are those that were archived before, and what is new in them."""
+    """Finds out which streams are those that were archived before, and what is new in them.
 
-    def __init__(
-        self,
-        connection: Connection,
-        table: ArchiveTable,
-        settings: ArchiverSettings,
-        streams: RoundStreams,
-    ) -> None:
-        self._connection = connection
-        self._table = table
-        self._settings = settings
-        self._streams = streams
-        self._source_is_known = False
-        self.today = date.max  # of the server, when it recognised streams last
+    `today`: of the server, when it recognised streams last.
+    """
+
+    _connection: Connection
+    _table: ArchiveTable
+    _settings: ArchiverSettings
+    _streams: RoundStreams
+    _source_is_known: bool = False
+    today: date = date.max
 
     def recognise(self) -> None:
         """Recognise the streams that this attempt has not checked yet."""
@@ -472,25 +469,20 @@ class _Recogniser:
         return True
 
 
+@dataclass(slots=True)
 class _Finisher:
     """Trims streams whose new entries are archived."""
 
-    def __init__(
-        self,
-        connection: Connection,
-        table: ArchiveTable,
-        settings: ArchiverSettings,
-        streams: RoundStreams,
-        hooks: Hooks,
-        changes: Changes,
-    ) -> None:
-        self._connection = connection
-        self._table = table
-        self._settings = settings
-        self._streams = streams
-        self._hooks = hooks
-        self._changes = changes
-        self._trimmer = Trimmer(connection, settings.rules)
+    _connection: Connection
+    _table: ArchiveTable
+    _settings: ArchiverSettings
+    _streams: RoundStreams
+    _hooks: Hooks
+    _changes: Changes
+    _trimmer: Trimmer = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._trimmer = Trimmer(self._connection, self._settings.rules)
 
     def finish(self, streams: Sequence[RoundStream]) -> None:
         """Trim streams, and destroy the archive's obsolete groups."""
@@ -513,7 +505,7 @@ class _Finisher:
             report.end, report.epoch = stream.at.id, stream.record.state.present.number
             report.remaining, report.lag = now.length, backlog(stream.at.id, stream.at.n, now)
         # Another program may have committed after this one.
-        self._changes.check()
+        self._changes.check_latest()
         if self._settings.trims:
             self._report_trims(streams, self._trimmer.trim_all(archived, facts, groups))
         changed = self._streams.changed()

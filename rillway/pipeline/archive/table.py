@@ -12,7 +12,7 @@ read the table again. files/store.py says where a table may be stored.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -30,6 +30,7 @@ from rillway.pipeline.archive.files.log_files import (
     keep_checkpoint,
     log_damaged,
     sync_log,
+    version_path,
 )
 from rillway.pipeline.archive.files.opening import check_empty, is_table, open_delta, place_of
 from rillway.pipeline.archive.files.parquet_files import (
@@ -368,9 +369,35 @@ class ArchiveTable:
             self._files = self.version, files
         return [file for file in self._files[1] if file.may_hold(stream, first_ms, last_ms)]
 
+    def commit_files(self, files: Sequence[ArchivedFile], attempt: Callable[[], bool]) -> bool:
+        """Commit new files by `attempt`, again after each commit of others. Raises ArchiveError.
+
+        False if it returns False, as the files do not fit the table any more, or if others kept
+        committing: then the files are deleted.
+        """
+        for _ in range(MAX_COMMIT_ATTEMPTS):
+            try:
+                if not attempt():
+                    break
+                return True
+            except CommitConflict:
+                self.refresh()
+                if self.names_any(files):
+                    return True  # the reply to a put was lost, and its retry conflicted with itself
+        self.store.remove(*(file.path for file in files))
+        return False
+
+    def is_outdated(self) -> bool:
+        """Return True if there is a later version. Raises OSError."""
+        return self.store.has(version_path(self.version + 1))
+
     def names_any(self, files: Sequence[ArchivedFile]) -> bool:
         """Return True if the table has one of the files. Raises ArchiveError."""
         return not {file.path for file in files}.isdisjoint(file.path for file in self.files())
+
+    def names_all(self, files: Sequence[ArchivedFile]) -> bool:
+        """Return True if the table has all of the files. Raises ArchiveError."""
+        return {file.path for file in self.files()}.issuperset(file.path for file in files)
 
     def rows(
         self,

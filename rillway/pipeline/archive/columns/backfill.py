@@ -31,10 +31,8 @@ from rillway.pipeline.archive.files.periods import Undated
 from rillway.pipeline.archive.files.rows import bounded_batches, open_file
 from rillway.pipeline.archive.identity.epochs import StreamRecord
 from rillway.pipeline.archive.table import (
-    MAX_COMMIT_ATTEMPTS,
     ArchiveError,
     ArchiveTable,
-    CommitConflict,
 )
 from rillway.pipeline.arrow.collector import paused_collector
 from rillway.pipeline.arrow.schema import FIELDS
@@ -173,21 +171,17 @@ class _File:
         new = encoder.write(self._rows(encoder), self.file.undated_rows)
         if sum(file.rows for file in new) != self.file.rows:
             raise ArchiveError(f"{self.file.path}: the new file lacks rows")
-        for _ in range(MAX_COMMIT_ATTEMPTS):
-            if self.file.path not in {file.path for file in table.files()}:
-                break  # compacted meanwhile, or expired
-            try:
-                table.replace([self.file], new, table.write_state(encoder.records(), None))
-                return
-            except CommitConflict:
-                table.refresh()
-                if table.names_any(new):  # a put whose answer was lost
-                    return
-        for file in new:
-            table.store.remove(file.path)
-        raise ArchiveError(
-            f"{table.store}: {self.file.path} was compacted or expired meanwhile: run it again"
-        )
+
+        def attempt() -> bool:
+            if not table.names_all([self.file]):
+                return False
+            table.replace([self.file], new, table.write_state(encoder.records(), None))
+            return True
+
+        if not table.commit_files(new, attempt):
+            raise ArchiveError(
+                f"{table.store}: {self.file.path} was compacted or expired meanwhile: run it again"
+            )
 
     def _rows(self, encoder: RowEncoder) -> Iterator[pa.RecordBatch]:
         """Yield the rows for the new file. Raises ArchiveError, EntryUnreadable."""

@@ -25,10 +25,8 @@ from rillway.pipeline.archive.files.periods import Undated
 from rillway.pipeline.archive.files.rows import raw_entries
 from rillway.pipeline.archive.limits import CURRENT
 from rillway.pipeline.archive.table import (
-    MAX_COMMIT_ATTEMPTS,
     ArchiveError,
     ArchiveTable,
-    CommitConflict,
 )
 from rillway.pipeline.ranges.anchors import Anchor, entry_hash
 from rillway.pipeline.ranges.discovery import find_streams
@@ -156,19 +154,15 @@ class _Job:
             "rillway.entries": str(sum(one.rows for one in self.added.values())),
             "rillway.streams": str(len(self.added)),
         }
-        for _ in range(MAX_COMMIT_ATTEMPTS):
+
+        def attempt() -> bool:
             if any(beginning_of(table, name) != one for name, one in self.beginnings.items()):
-                break
-            try:
-                table.append(table.write_state(encoder.records(), files), files, note)
-                return
-            except CommitConflict:
-                table.refresh()
-                if table.names_any(files):  # the reply to a put was lost
-                    return
-        for file in files:
-            table.store.remove(file.path)
-        raise ArchiveError(f"{table.store}: others have changed it meanwhile: run this again")
+                return False
+            table.append(table.write_state(encoder.records(), files), files, note)
+            return True
+
+        if not table.commit_files(files, attempt):
+            raise ArchiveError(f"{table.store}: others have changed it meanwhile: run this again")
 
 
 class Origin(Protocol):

@@ -143,7 +143,7 @@ def _erase(eraser: Eraser, options: argparse.Namespace) -> int:
     if done.left:
         print(
             f"rillway archive: {count_of(done.left, 'entry')} left, as a group has not "
-            "acknowledged them, or they are not archived yet: run it again",
+            "acknowledged them: run it again",
             file=sys.stderr,
         )
     return 1 if done.left else 0

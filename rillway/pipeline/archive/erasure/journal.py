@@ -15,7 +15,6 @@ from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyarrow.fs import FileSelector, FileType
 
 from rillway.pipeline.archive.files.store import (
     ArchiveError,
@@ -122,11 +121,9 @@ def count(entries: Entries) -> int:
 
 def numbers(store: Store) -> list[int]:
     """Return the numbers of all journals. Raises OSError."""
-    listed = store.filesystem.get_file_info(FileSelector(FOLDER, allow_not_found=True))
-    names = [info.base_name for info in listed if info.type == FileType.File]
     return [
         int(name[len(PREFIX) : -len(SUFFIX)], 16)
-        for name in sorted(names)
+        for name in sorted(info.base_name for info in store.listed(FOLDER))
         if name.startswith(PREFIX) and name.endswith(SUFFIX)
     ]
 

@@ -13,16 +13,16 @@ from itertools import chain, islice
 from rillway.pipeline.archive.erasure.journal import on_line, read_journal
 from rillway.pipeline.archive.groups import Group, read_groups
 from rillway.pipeline.archive.identity.epochs import StreamState
-from rillway.pipeline.archive.table import ArchiveTable
-from rillway.pipeline.wire.connection import Connection, ServerError, Word
+from rillway.pipeline.archive.table import ARCHIVE_GROUP_PREFIX, ArchiveTable
+from rillway.pipeline.wire.connection import Connection, ServerError
 from rillway.pipeline.wire.facts import StreamFacts
-from rillway.pipeline.wire.ids import format_id
+from rillway.pipeline.wire.ids import format_id, parse_id
 
 AT_ONCE = 1000
 ACKED = "acked"
 # What a command does with references of consumer groups to a deleted entry, as XDELEX says it.
 REFS = ("keepref", "delref", ACKED)
-DELETED = 1
+DELETED, REFERENCED = 1, 2
 
 
 def delete(connection: Connection, stream: str, ids: Iterable[int], refs: str = "") -> int:
@@ -33,13 +33,15 @@ def delete(connection: Connection, stream: str, ids: Iterable[int], refs: str = 
     removed = 0
     ordered = iter(sorted(ids))
     while part := [format_id(entry_id) for entry_id in islice(ordered, AT_ONCE)]:
-        request: tuple[Word, ...] = ("XDEL", stream, *part)
-        if refs:
-            request = ("XDELEX", stream, refs.upper(), "IDS", len(part), *part)
-        [reply] = connection.call_all([request])
-        if isinstance(reply, ServerError):
-            raise reply
-        removed += reply if isinstance(reply, int) else sum(code == DELETED for code in reply)
+        if not refs:
+            removed += connection.call("XDEL", stream, *part)
+            continue
+        codes = connection.call("XDELEX", stream, refs.upper(), "IDS", len(part), *part)
+        removed += codes.count(DELETED)
+        # Of an entry that is not archived yet, the archive's own group is one that has not read it.
+        held = {parse_id(one) for one, code in zip(part, codes, strict=True) if code == REFERENCED}
+        if held:
+            removed += delete(connection, stream, held - needed(connection, stream, held))
     return removed
 
 
@@ -63,7 +65,9 @@ def delete_returned(
             journal = read_journal(table.store, number)
             erased = on_line(journal.entries.get(stream, {}), state.epochs, present)
             there = [one for one in erased if facts.first_id <= one <= facts.last_id]
-            removed += delete(connection, stream, there, journal.refs)
+            # Whatever a group of an older copy still needs: the entries are erased.
+            refs = "" if journal.refs == ACKED else journal.refs
+            removed += delete(connection, stream, there, refs)
         returned += [stream] if removed else []
     return returned
 
@@ -74,10 +78,12 @@ def delete_returned(
 def needed(connection: Connection, stream: str, ids: Collection[int]) -> set[int]:
     """Return the entries that a consumer group has not read or not acknowledged.
 
-    Raises ServerError.
+    Archives have groups, too, but what is erased is not archived. Raises ServerError.
     """
     found: set[int] = set()
     for group in read_groups(connection, stream):
+        if group.name.startswith(ARCHIVE_GROUP_PREFIX):
+            continue
         found.update(entry_id for entry_id in ids if entry_id > group.last_delivered)
         found.update(_pending(connection, stream, group, ids))
     return found

@@ -14,8 +14,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pyarrow.fs import FileSelector, FileType
-
 from rillway.pipeline.archive.erasure.rewriting import Rewritten
 from rillway.pipeline.archive.files.store import ArchiveError, Store, reason_of, sync
 from rillway.pipeline.archive.identity.state_files import FOLDER
@@ -91,8 +89,7 @@ def file_hash(store: Store, path: str) -> str:
 
 def account_paths(store: Store) -> list[str]:
     """Return the accounts of runs that have not ended. Raises OSError."""
-    listed = store.filesystem.get_file_info(FileSelector(FOLDER, allow_not_found=True))
-    paths = [info.path for info in listed if info.type == FileType.File]
+    paths = [info.path for info in store.listed(FOLDER)]
     return [
         path for path in paths if path.startswith(f"{FOLDER}/{PREFIX}") and path.endswith(SUFFIX)
     ]

@@ -7,7 +7,7 @@ line on which it is.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -76,10 +76,11 @@ class Selector:
 
     table: ArchiveTable
     selection: Selection
+    _condition: Expression | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         """Raises ArchiveError for an unusable condition."""
-        self.selection.filter(self.table)
+        self._condition = self.selection.filter(self.table)
 
     # -- rows -------------------------------------------------------------------------------------
 
@@ -87,9 +88,8 @@ class Selector:
         """Return the selected entries that have rows. Raises ArchiveError."""
         bounds = ms_of(self.selection.first), min(ms_of(self.selection.last), INT64_MAX)
         found: dict[str, dict[int, set[int]]] = {}
-        condition = self.selection.filter(self.table)
         for file in self.table.files():
-            if condition is not None and not may_have_rows(condition, file):
+            if self._condition is not None and not may_have_rows(self._condition, file):
                 continue
             if any(file.may_hold(stream, *bounds) for stream in streams):
                 for part in self._parts(file):
@@ -128,9 +128,8 @@ class Selector:
         return pa.RecordBatch.from_arrays([*entries.columns, *typed.columns], schema=schema)
 
     def _matching(self, batch: pa.RecordBatch) -> pa.Array:
-        chosen = self.selection.filter(self.table)
-        assert chosen is not None
-        return pc.fill_null(chosen(batch), False)
+        assert self._condition is not None
+        return pc.fill_null(self._condition(batch), False)
 
     # -- memory -----------------------------------------------------------------------------------
 

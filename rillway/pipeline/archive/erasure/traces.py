@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyarrow.fs import FileInfo, FileSelector, FileType
+from pyarrow.fs import FileInfo
 
 from rillway.pipeline.archive.erasure.targets import Targets
 from rillway.pipeline.archive.files.log_files import KEPT_FOLDER, sync_log
@@ -48,7 +48,7 @@ def clean_log(table: ArchiveTable, reached: Callable[[str], None]) -> None:
 
 def _remove_versions(store: Store, folder: str, before: int) -> None:
     """Delete the files of earlier versions: commits, checkpoints, and what other engines add."""
-    for info in _listed(store, folder):
+    for info in store.listed(folder):
         found = OF_VERSION.match(info.base_name)
         is_unfinished = info.base_name.startswith(UNFINISHED_COMMIT) and _is_old(info)
         if is_unfinished or (found is not None and int(found[1]) < before):
@@ -94,7 +94,7 @@ def unused(table: ArchiveTable) -> list[FileInfo]:
     named = {file.path for file in table.files()}
     return [
         info
-        for info in _listed(table.store, "", recursive=True)
+        for info in table.store.listed("", recursive=True)
         if info.path.startswith(ROWS) and info.path.endswith(".parquet") and info.path not in named
     ]
 
@@ -113,10 +113,4 @@ def remove_files(store: Store, paths: Collection[str]) -> None:
 
 def damaged_files(store: Store) -> int:
     """Return the number of files that a repair has set aside. Raises OSError."""
-    return len(_listed(store, DAMAGED))
-
-
-def _listed(store: Store, folder: str, *, recursive: bool = False) -> list[FileInfo]:
-    selector = FileSelector(folder, allow_not_found=True, recursive=recursive)
-    listed = store.filesystem.get_file_info(selector)
-    return [info for info in listed if info.type == FileType.File]
+    return len(store.listed(DAMAGED))

@@ -18,7 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyarrow.fs import FileSelector, FileType
+from pyarrow.fs import FileType
 
 from rillway.pipeline.archive.files.store import (
     MAX_REASON,
@@ -112,8 +112,7 @@ def keep_checkpoint(store: Store) -> None:
 
 def kept_checkpoints(store: Store) -> list[int]:
     """Return the versions whose checkpoints have copies. Raises OSError."""
-    listed = store.filesystem.get_file_info(FileSelector(KEPT_FOLDER, allow_not_found=True))
-    names = (CHECKPOINT.fullmatch(info.base_name) for info in listed)
+    names = (CHECKPOINT.fullmatch(info.base_name) for info in store.listed(KEPT_FOLDER))
     return sorted(int(found[1]) for found in names if found)
 
 
@@ -142,8 +141,7 @@ def read_log(store: Store, error: str = "") -> LogFiles:
 
 def _read_log(store: Store, rejected: frozenset[int]) -> LogFiles:
     """Read the log. `rejected`: checkpoints that are damaged although Arrow can read them."""
-    listed = store.filesystem.get_file_info(FileSelector(LOG_FOLDER, allow_not_found=True))
-    names = [info.base_name for info in listed if info.type == FileType.File]
+    names = [info.base_name for info in store.listed(LOG_FOLDER)]
     versions = sorted(int(found[1]) for name in names if (found := VERSION.fullmatch(name)))
     checkpoints = sorted(int(found[1]) for name in names if (found := CHECKPOINT.fullmatch(name)))
     reasons = {

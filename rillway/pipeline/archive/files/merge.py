@@ -7,7 +7,7 @@ is sorted first, so it may be several inputs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from math import ceil
 from typing import Any, TypeAlias
@@ -17,8 +17,8 @@ import pyarrow as pa
 from rillway.pipeline.archive.columns.batches import aligned
 from rillway.pipeline.archive.files.parquet_files import FILE_SCHEMA, SORTED_BY, ArchivedFile
 from rillway.pipeline.archive.files.rows import READ_ROWS, bounded_batches, open_file
-from rillway.pipeline.archive.files.sorting import Repeats, RowsDiffer, sorted_runs
-from rillway.pipeline.archive.files.store import ArchiveError, Store
+from rillway.pipeline.archive.files.sorting import sorted_runs
+from rillway.pipeline.archive.files.store import Store
 
 # Files that are open at once.
 MAX_FILES = 200
@@ -53,22 +53,6 @@ def merged(
             parts = [one.take(bound) for one in inputs]
             inputs = [one for one in inputs if len(one.held) or one.advance()]
             yield from _sorted([part for part in parts if len(part)])
-
-
-def distinct(
-    store: Store, batches: Iterable[pa.RecordBatch], repeats: Repeats
-) -> Iterator[pa.RecordBatch]:
-    """Yield merged rows without those that another program has written again.
-
-    Raises ArchiveError if such a row has other content.
-    """
-    try:
-        yield from repeats.removed(batches)
-    except RowsDiffer as error:
-        raise ArchiveError(
-            f"{store}: {error} is there twice, with different content: another program has written "
-            "it again; delete one of the two rows"
-        ) from None
 
 
 def _sorted(parts: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -34,7 +34,7 @@ from rillway.pipeline.archive.files.parquet_files import (
     statistics,
 )
 from rillway.pipeline.archive.files.scanning import Scan, may_have_rows
-from rillway.pipeline.archive.files.sorting import Repeats, RowsDiffer, sorted_runs
+from rillway.pipeline.archive.files.sorting import Repeats, distinct, sorted_runs
 from rillway.pipeline.archive.files.store import (
     ArchiveError,
     Store,
@@ -125,13 +125,7 @@ class StreamRows:
                 for run in sorted_runs(self._file_batches(file, segment), ORDER, stack):
                     batch = next(run)
                     inputs.append((id_at(batch, 0), chain([batch], run)))
-            try:
-                yield from Repeats(ORDER).removed(_merged(inputs))
-            except RowsDiffer as error:
-                raise ArchiveError(
-                    f"{self.store}: {self.stream} has {error} twice, with different content: "
-                    "another program has written it again; delete one of the two rows"
-                ) from None
+            yield from distinct(self.store, _merged(inputs), Repeats(ORDER))
 
     def _inputs(self, files: Sequence[ArchivedFile], segment: Segment) -> list[_Input]:
         firsts = [(self._first_id(file, segment), file) for file in files]

@@ -14,13 +14,15 @@ from tempfile import TemporaryFile
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rillway.pipeline.archive.files.store import ArchiveError, Store
+
 # Of a run, in Arrow's representation; and of a batch that is read from it.
 RUN_BYTES, BATCH_BYTES = 64 << 20, 2 << 20
 BATCH_ROWS = 10_000
 
 
 class RowsDiffer(Exception):
-    """Two rows have the same key, but different content. The argument: the second row's ID."""
+    """Two rows have the same key, but different content. The argument: which, in words."""
 
 
 def sorted_runs(
@@ -106,5 +108,22 @@ class Repeats:
             one, other = rows.slice(place, 1), rows.slice(place + 1, 1)
             # Arrow takes NaN to differ from itself.
             if not one.equals(other) and repr(one.to_pylist()) != repr(other.to_pylist()):
-                raise RowsDiffer(rows.column("id")[place + 1].as_py())
+                stream, entry_id = (rows.column(name)[place] for name in ("stream", "id"))
+                raise RowsDiffer(f"{entry_id} of {stream}")
         return pa.concat_arrays([pa.array([True]), pc.invert(is_same)])
+
+
+def distinct(
+    store: Store, batches: Iterable[pa.RecordBatch], repeats: Repeats
+) -> Iterator[pa.RecordBatch]:
+    """Yield merged rows without those that another program has written again.
+
+    Raises ArchiveError if such a row has other content.
+    """
+    try:
+        yield from repeats.removed(batches)
+    except RowsDiffer as error:
+        raise ArchiveError(
+            f"{store}: {error} is there twice, with different content: another program has written "
+            "it again; delete one of the two rows"
+        ) from None

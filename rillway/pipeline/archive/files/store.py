@@ -115,6 +115,12 @@ class Store:
         """Return True if a file exists. Raises OSError."""
         return bool(self.filesystem.get_file_info(path).type == pafs.FileType.File)
 
+    def listed(self, folder: str, *, recursive: bool = False) -> list[pafs.FileInfo]:
+        """Return the files in a folder; none if there is no such folder. Raises OSError."""
+        selector = pafs.FileSelector(folder, allow_not_found=True, recursive=recursive)
+        found = self.filesystem.get_file_info(selector)
+        return [info for info in found if info.type == pafs.FileType.File]
+
     def size(self, path: str) -> int:
         return int(self.filesystem.get_file_info(path).size)
 

@@ -50,6 +50,12 @@ class Changes:
         self._table, self._records = table, records
         self._checked = -1
 
+    def check_latest(self) -> None:
+        """Check also what was committed since the table was read. Raises ArchiveError."""
+        if self._table.is_outdated():
+            self._table.refresh()
+        self.check()
+
     def check(self) -> None:
         """Check the commits since the last check. Raises ArchiveError for what cannot be read."""
         table = self._table

@@ -25,10 +25,8 @@ from rillway.pipeline.archive.foreign.commits import OPERATION
 from rillway.pipeline.archive.identity.epochs import Absence, StreamRecord
 from rillway.pipeline.archive.identity.walk import Identity, line_identities
 from rillway.pipeline.archive.table import (
-    MAX_COMMIT_ATTEMPTS,
     ArchiveError,
     ArchiveTable,
-    CommitConflict,
 )
 from rillway.pipeline.ranges.anchors import entry_hash
 from rillway.pipeline.ranges.loss import DataLost
@@ -116,7 +114,8 @@ def _write(table: ArchiveTable, holes: Sequence[_Hole]) -> str:
     if sum(file.rows for file in files) != sum(hole.rows for hole in holes):
         table.store.remove(*(file.path for file in files))
         return "the source has changed meanwhile: run this again"
-    for _ in range(MAX_COMMIT_ATTEMPTS):
+
+    def attempt() -> bool:
         records = {**table.records, **encoder.records()}
         changed: dict[str, StreamRecord] = {}
         for hole in holes:
@@ -124,16 +123,13 @@ def _write(table: ArchiveTable, holes: Sequence[_Hole]) -> str:
             left = tuple(one for one in record.absent if one != hole.absence)
             changed[hole.stream] = replace(record, absent=left)
         if any(hole.absence not in records[hole.stream].absent for hole in holes):
-            break
-        try:
-            table.append(table.write_state(changed, files), files, {OPERATION: "fill"})
-            return ""
-        except CommitConflict:
-            table.refresh()
-            if table.names_any(files):  # the reply to a put was lost
-                return ""
-    table.store.remove(*(file.path for file in files))
-    raise ArchiveError(f"{table.store}: others have changed it meanwhile: run this again")
+            return False
+        table.append(table.write_state(changed, files), files, {OPERATION: "fill"})
+        return True
+
+    if not table.commit_files(files, attempt):
+        raise ArchiveError(f"{table.store}: others have changed it meanwhile: run this again")
+    return ""
 
 
 @dataclass(slots=True)

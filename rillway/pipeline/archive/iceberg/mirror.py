@@ -18,7 +18,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from pyarrow.fs import FileSelector
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.io.pyarrow import parquet_file_to_data_file
@@ -252,7 +251,7 @@ def tidy(table: Table, store: Store) -> None:
 def _remove_unnamed(table: Table, store: Store, until: datetime) -> None:
     """Delete the mirror's own files from before a time that no snapshot names."""
     named = {location.rpartition("/")[2] for location in _named(table)}
-    for file in store.filesystem.get_file_info(FileSelector(METADATA)):
+    for file in store.listed(METADATA):
         if file.base_name not in named and file.mtime < until:
             store.filesystem.delete_file(file.path)
 

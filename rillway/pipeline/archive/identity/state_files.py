@@ -21,7 +21,7 @@ from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyarrow.fs import FileInfo, FileSelector, FileType
+from pyarrow.fs import FileInfo
 
 from rillway.pipeline.archive.files.parquet_files import ArchivedFile, as_json, from_json
 from rillway.pipeline.archive.files.store import Store, check_answered, reason_of
@@ -183,8 +183,7 @@ def remove_old(store: Store, named: int | None, now: datetime | None = None) -> 
 
 
 def _listed(store: Store) -> list[FileInfo]:
-    listed = store.filesystem.get_file_info(FileSelector(FOLDER, allow_not_found=True))
-    files = [info for info in listed if info.type == FileType.File and _is_state(info)]
+    files = [info for info in store.listed(FOLDER) if _is_state(info)]
     return sorted(files, key=lambda info: info.mtime_ns or 0, reverse=True)
 
 

@@ -23,7 +23,7 @@ import pyarrow as pa
 from rillway.pipeline.archive.columns.decoding import RowDamaged
 from rillway.pipeline.archive.columns.entries import by_stream, entries_of, stray
 from rillway.pipeline.archive.files.extents import Extent, extents
-from rillway.pipeline.archive.files.merge import MAX_FILES, distinct, merged
+from rillway.pipeline.archive.files.merge import MAX_FILES, merged
 from rillway.pipeline.archive.files.parquet_files import (
     SORTED_BY,
     STREAM,
@@ -32,13 +32,11 @@ from rillway.pipeline.archive.files.parquet_files import (
 )
 from rillway.pipeline.archive.files.periods import Undated, first_date
 from rillway.pipeline.archive.files.rows import wrong_keys
-from rillway.pipeline.archive.files.sorting import Repeats
+from rillway.pipeline.archive.files.sorting import Repeats, distinct
 from rillway.pipeline.archive.limits import TARGET_BYTES, VACUUM_AFTER_HOURS
 from rillway.pipeline.archive.table import (
-    MAX_COMMIT_ATTEMPTS,
     ArchiveError,
     ArchiveTable,
-    CommitConflict,
 )
 from rillway.pipeline.arrow.collector import paused_collector
 
@@ -223,18 +221,12 @@ def replace_files(
 
     Then the new files are deleted, as their rows may have been erased meanwhile.
     """
-    reason = "gave up, because others kept committing"
-    for _ in range(MAX_COMMIT_ATTEMPTS):
-        if table.names_any(new):
-            return  # the reply to a put was lost, and its retry conflicted with itself
-        named = {file.path for file in table.files()}
-        if not named.issuperset(file.path for file in old):
-            reason = "another process compacts, expires or erases it"
-            break
-        try:
-            table.replace(old, new)
-            return
-        except CommitConflict:
-            table.refresh()
-    table.store.remove(*(file.path for file in new))
-    raise ArchiveError(f"{table.store}: {reason}")
+
+    def attempt() -> bool:
+        if not table.names_all(old):
+            return False
+        table.replace(old, new)
+        return True
+
+    if not table.commit_files(new, attempt):
+        raise ArchiveError(f"{table.store}: another process compacts, expires or erases it")

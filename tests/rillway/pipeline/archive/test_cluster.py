@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -12,6 +13,7 @@ import pytest
 from rillway.client.partitions import Partitions
 from rillway.net.routing import PAUSE_S
 from rillway.pipeline.archive.archiver import Archiver, ArchiverSettings, Hooks
+from rillway.pipeline.archive.command import main
 from rillway.pipeline.archive.engine import Engine, LocalEngine
 from rillway.pipeline.archive.identity.recognition import OtherSource
 from rillway.pipeline.archive.lease import lease_key
@@ -389,3 +391,20 @@ def start_again(made: nodes.Cluster, died: nodes.Node, primary: nodes.Node) -> N
     died.start_again()
     made.wait_until_agreed()
     nodes.wait_until(lambda: made.knows_replica(primary, died))
+
+
+def test_entries_are_erased_from_every_node(
+    link: Connection, table: ArchiveTable, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add(link, 1, 4)
+    assert a_round(link, table).failures == {}
+    add(link, 5, 6)
+    words = ["erase", "--to", str(table.root), "--url", link.url]
+    assert main([*words, "--where", "id IN ('2-0', '4-0', '6-0')", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["entries"] == 3 * len(STREAMS)
+    table.refresh()
+    for name in STREAMS:
+        assert archived_ids(table, name) == ["1-0", "3-0"]
+        assert live_ids(link, name)[-1] == "5-0"
+    assert a_round(link, table).failures == {}
+    assert archived_ids(table, STREAMS[0]) == ["1-0", "3-0", "5-0"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -30,6 +30,7 @@ ROUNDS = 4
 EACH = 12
 # Every third entry is hers, also the last one of each round.
 HERS = range(2, EACH, 3)
+ALL = len(HERS) * (ROUNDS + 1) * len(STREAMS)
 
 
 def entry_id(number: int, day: int) -> str:
@@ -48,9 +49,11 @@ def add_round(connection: Connection, day: int) -> None:
     connection.call_all(requests)
 
 
-def make_scene(connection: Connection, root: Path) -> ArchiveTable:
+def make_scene(
+    connection: Connection, place: Path | str, options: Mapping[str, str] | None = None
+) -> ArchiveTable:
     """Rounds of two streams with typed columns, compacted once; the last day is only in memory."""
-    table = ArchiveTable.open_or_create(root)
+    table = ArchiveTable.open_or_create(place, options)
     table.set_period("month")
     set_columns(table, from_options(["*=customer STRING, amount INT"]))
     for day in range(ROUNDS):

@@ -10,10 +10,21 @@ import pytest
 
 from rillway.pipeline.archive.command import main
 from rillway.pipeline.archive.earlier.adding import TableOrigin, add_earlier
+from rillway.pipeline.archive.files.store import Store
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.wire.capabilities import Capabilities
 from rillway.pipeline.wire.connection import Connection
 from rillway.pipeline.wire.ids import parse_id
+from tests.rillway.pipeline.archive.conftest import GOOGLES_THOROUGH, ObjectStore
+from tests.rillway.pipeline.archive.erasure.scene import (
+    ALL,
+    CONDITION,
+    STREAMS,
+    damage,
+    make_scene,
+    others,
+    traces,
+)
 from tests.rillway.pipeline.archive.scene import (
     STREAM,
     add,
@@ -198,6 +209,56 @@ def test_references_of_groups_go_or_hold_an_entry(
     assert main([*words, "--refs", "delref"]) == 0
     assert ids(root, link) == ([], [])
     assert link.call("XPENDING", STREAM, "g")[0] == 0
+
+
+def test_an_acknowledged_entry_goes_before_it_is_archived(
+    rillway_link: Connection, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    link = rillway_link
+    table = ArchiveTable.open_or_create(root)
+    add_many(link, 2)
+    archive(link, table)
+    add(link, "3-0", "4-0", "5-0")
+    link.call("XGROUP", "CREATE", STREAM, "g", "2-0")
+    link.call("XREADGROUP", "GROUP", "g", "a", "COUNT", 2, "STREAMS", STREAM, ">")
+    link.call("XACK", STREAM, "g", "3-0")
+    words = ["erase", "--to", str(root), "--url", link.url, "--from-id", "3-0", "--to-id", "5-0"]
+    assert main([*words, "--refs", "acked"]) == 1
+    assert "2 entries left" in capsys.readouterr().err
+    assert live_ids(link) == ["2-0", "4-0", "5-0"]
+    archive(link, table)
+    assert ids(root, link)[0] == ["1-0", "2-0", "4-0", "5-0"]
+
+
+@GOOGLES_THOROUGH
+def test_nothing_is_left_in_an_object_store(
+    redis_link: Connection, object_store: ObjectStore, tmp_path: Path
+) -> None:
+    table = make_scene(redis_link, object_store.uri, object_store.options)
+    assert traces(copied(table.store, tmp_path / "before"))
+    words = ["erase", "--to", object_store.uri, "--url", redis_link.url, "--where", CONDITION]
+    for name, value in object_store.options.items():
+        words += ["--storage-option", f"{name}={value}"]
+    certificate = tmp_path / "certificate.json"
+    assert main([*words, "--certificate", str(certificate)]) == 0
+    table.refresh()
+    assert traces(copied(table.store, tmp_path / "after")) == []
+    for name in STREAMS:
+        found = {*archived_ids(table, name), *live_ids(redis_link, name)}
+        assert sorted(found) == sorted(others())
+    assert damage(redis_link, table) == []
+    content = json.loads(certificate.read_text())
+    assert (content["entries"], bool(content["files"])) == (ALL, True)
+    assert any("versions of deleted objects" in text for text in content["not_reached"])
+
+
+def copied(store: Store, folder: Path) -> Path:
+    """All objects of an archive, as files."""
+    for info in store.listed("", recursive=True):
+        path = folder / info.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(store.filesystem.open_input_stream(info.path).read())
+    return folder
 
 
 def test_references_need_a_server_that_knows_them(

@@ -20,6 +20,7 @@ from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.archive.upkeep.compaction import compact
 from rillway.pipeline.wire.connection import Connection
 from tests.rillway.pipeline.archive.erasure.scene import (
+    ALL,
     CONDITION,
     EACH,
     HERS,
@@ -46,7 +47,6 @@ STEPS = [
     *("checkpointed", "cleaned", "forgotten", "certified", "ended"),
 ]
 MIRRORED_STEPS = [*STEPS[:-2], "mirrored", *STEPS[-2:]]
-ALL = len(HERS) * (ROUNDS + 1) * len(STREAMS)
 
 
 class Killed(Exception):

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from rillway.pipeline.archive.archiver import Hooks
 from rillway.pipeline.archive.command import main
 from rillway.pipeline.archive.files.log_files import read_version
 from rillway.pipeline.archive.files.store import Store
@@ -76,6 +77,22 @@ def test_what_readers_cannot_have_is_refused_before_anything_is_trimmed(
     assert live_ids(redis_link) == IDS
     # Other commands say something as well.
     assert main(["verify", "--to", str(table.root), "--deep"]) == 1
+
+
+def test_what_another_program_commits_after_the_archiver_is_checked_before_a_trim(
+    redis_link: Connection, table: ArchiveTable
+) -> None:
+    make(redis_link, table, is_typed=False)
+    add(redis_link, f"{IDS[-1][:-2]}-5")
+    before = live_ids(redis_link)
+
+    def reached(step: str) -> None:
+        if step == "placed":
+            append_other(table.root)
+
+    with pytest.raises(ArchiveError, match="another program has written it again"):
+        archive(redis_link, table, hooks=Hooks(reached=reached))
+    assert live_ids(redis_link) == before
 
 
 @pytest.mark.parametrize(
