@@ -108,7 +108,7 @@ class Repeats:
             one, other = rows.slice(place, 1), rows.slice(place + 1, 1)
             # Arrow takes NaN to differ from itself.
             if not one.equals(other) and repr(one.to_pylist()) != repr(other.to_pylist()):
-                stream, entry_id = (rows.column(name)[place] for name in ("stream", "id"))
+                stream, entry_id = (other.column(name)[0] for name in ("stream", "id"))
                 raise RowsDiffer(f"{entry_id} of {stream}")
         return pa.concat_arrays([pa.array([True]), pc.invert(is_same)])
 
