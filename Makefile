@@ -214,7 +214,7 @@ stop: ## stop the servers that `make demo` left running, or that on PORT
 # -- development ----------------------------------------------------------------------------------
 
 # Where the servers that these start have their modules: see tests/support/programs/servers.py.
-test archive-spark browser-test cluster-crash cluster-test compat crash failover fuzz oldest-spark pipeline-chaos: export SERVED := $(COMPILED)
+test archive-spark browser-test cluster-crash cluster-restart cluster-test compat crash failover fuzz oldest-spark pipeline-chaos: export SERVED := $(COMPILED)
 
 # Tests run what users run: modules come from .run/compiled, only tests from here. That takes a safe
 # path, and no pythonpath. Where Python's bytecode is not kept, each process would make its own.
@@ -323,6 +323,10 @@ cluster-model: $(VENV)/.dev ## STORIES random stories of a cluster of seven node
 .PHONY: failover
 failover: $(VENV)/.dev compiled redis-sentinel ## ten primaries die under load, Sentinel replaces each: ARGS="--rounds 2"
 	@$(BIN)/python -m tests.failover $(ARGS)
+
+.PHONY: cluster-restart
+cluster-restart: $(VENV)/.dev compiled ## rillway cluster restart under load, a node killed in each of ten rounds: ARGS="--rounds 2"
+	@$(BIN)/python -m tests.failover.restarts $(ARGS)
 
 .PHONY: faults
 faults: $(VENV)/.dev redis-server ## put each fault of tests/faults into a copy of the code: tests must find it. ARGS="--only HEXPIRE"

@@ -68,10 +68,20 @@ def follow(replica: Member, primary: Member) -> None:
         replica.ask("CLUSTER", "REPLICATE", primary.id)
 
 
-def wait_for_agreement(members: Sequence[Member]) -> None:
-    """Wait until all members agree that all slots are served. Raises ClusterFailed."""
-    patiently(members, lambda: agree(members))
-    patiently(members, lambda: all(member.is_synchronised() for member in members))
+def wait_for_agreement(
+    members: Sequence[Member], check: Callable[[], object] = lambda: None
+) -> None:
+    """Wait until all members agree that all slots are served, and replicas are synchronised.
+
+    `check` is called before each look, and may raise ClusterFailed. Raises ClusterFailed.
+    """
+
+    def checked(holds: bool) -> bool:
+        check()
+        return holds
+
+    patiently(members, lambda: checked(agree(members)))
+    patiently(members, lambda: checked(all(member.is_synchronised() for member in members)))
 
 
 def patiently(members: Sequence[Member], holds: Callable[[], bool]) -> None:

@@ -28,6 +28,10 @@ class NotReady(ClusterFailed):
     """A node cannot be reached, or answers with an error that may pass."""
 
 
+class NoMemory(NotReady):
+    """A node refuses a write because of `maxmemory`."""
+
+
 SLOT_COUNT = 16_384
 ANSWER_SECONDS = 5.0
 POLL_SECONDS = 0.01
@@ -161,6 +165,8 @@ class Member:
             ) from None
         except (redis.ConnectionError, redis.TimeoutError) as error:
             raise NotReady(f"the node {self.address} does not answer: {error}") from None
+        except redis.OutOfMemoryError as error:
+            raise NoMemory(f"the node {self.address} refuses a write: {error}") from None
         except redis.RedisError as error:
             raise NotReady(f"the node {self.address} answers: {error}") from None
 

@@ -15,7 +15,7 @@ from redis.crc import key_slot
 
 from rillway.cluster.creation import wait_for_agreement
 from rillway.cluster.folder import ClusterFolder
-from rillway.cluster.member import ClusterFailed, Member, Node
+from rillway.cluster.member import ClusterFailed, Member, Node, NoMemory
 from rillway.net.polling import poll
 
 TAKEOVER_SECONDS = 6.0  # a manual failover is given up after five
@@ -46,7 +46,7 @@ class Restart:
     def run(self) -> None:
         """Restart the nodes that are left. Raises ClusterFailed at the first doubt."""
         plan = self._folder.existing()
-        wait_for_agreement(self._members)
+        self._agree()
         while plan.restarting:
             left = [member for member in self._ours if member.port in plan.restarting]
             # min() takes the first: replicas in their order, then primaries.
@@ -54,6 +54,15 @@ class Restart:
             self._restart(member)
             plan.restarting.remove(member.port)
             self._folder.save(plan)
+
+    def _agree(self) -> None:
+        """Wait until the cluster is whole. Raises ClusterFailed, at once if a node has ended."""
+        wait_for_agreement(self._members, self._check_processes)
+
+    def _check_processes(self) -> None:
+        for process in self._folder.processes():
+            if process.pid is None:
+                raise ClusterFailed(f"the node on port {process.port} has ended")
 
     def _restart(self, member: Member) -> None:
         if member.myself().is_primary:
@@ -65,7 +74,7 @@ class Restart:
         process.wait_for_its_end()
         process.start(plan.options, plan.program)
         process.wait_until_it_answers(member)
-        wait_for_agreement(self._members)
+        self._agree()
         self._check_writes(member)
         self._say(f"{member.address} restarted (pid {former}, now {process.pid})")
 
@@ -80,7 +89,7 @@ class Restart:
         for _ in range(TAKEOVERS):
             heir.ask("CLUSTER", "FAILOVER")
             if poll(lambda: heir.myself().is_primary, TAKEOVER_SECONDS):
-                wait_for_agreement(self._members)
+                self._agree()
                 return
         raise ClusterFailed(f"{heir.address} does not take over from {primary.address}")
 
@@ -97,13 +106,32 @@ class Restart:
         primary = next(each for each in self._members if each.id == owner.id)
         replicas = sum(node.primary_id == owner.id for node in nodes)
         key = _key_of(owner)
-        primary.ask("SET", key, "", "PX", KEY_MS)
-        reached = primary.ask("WAIT", replicas, REPLICATION_MS)
-        primary.ask("DEL", key)
+        try:
+            primary.ask("SET", key, "", "PX", KEY_MS)
+            reached = primary.ask("WAIT", replicas, REPLICATION_MS)
+            primary.ask("DEL", key)
+        except NoMemory:
+            self._say(f"{owner.address} is at maxmemory: no trial write, offsets are compared")
+            reached = reached_replicas(primary, replicas)
         if reached < replicas:
             raise ClusterFailed(
                 f"a write to {owner.address} reached {reached} of {replicas} replicas"
             )
+
+
+def reached_replicas(primary: Member, wanted: int) -> int:
+    """Return how many replicas acknowledge what the primary has now; waits for `wanted`."""
+    _, offset, _ = primary.ask("ROLE")
+    reached = 0
+
+    def have_all() -> bool:
+        nonlocal reached
+        _, _, replicas = primary.ask("ROLE")
+        reached = sum(int(acknowledged) >= offset for _, _, acknowledged in replicas)
+        return reached >= wanted
+
+    poll(have_all, REPLICATION_MS / 1000)
+    return reached
 
 
 def _key_of(owner: Node) -> str:

@@ -48,7 +48,8 @@ def test_all_nodes_restart_under_load(run: Run) -> None:
 
 def test_a_restart_that_was_cut_goes_on(run: Run, tmp_path: Path) -> None:
     port = free_ports(2)
-    assert run("start", "--nodes", "2", "--port", str(port)).returncode == 0
+    words = ("start", "--nodes", "2", "--port", str(port))
+    assert run(*words, "--", "--maxmemory", "1").returncode == 0
     before = pids(run)
     folder = ClusterFolder(tmp_path / "c")
     plan = folder.existing()
@@ -61,8 +62,20 @@ def test_a_restart_that_was_cut_goes_on(run: Run, tmp_path: Path) -> None:
     assert restarted.returncode == 0
     alone = f"127.0.0.1:{port + 1} has no replica: its slots are not served meanwhile"
     assert alone in restarted.stdout
+    assert f"127.0.0.1:{port + 1} is at maxmemory: no trial write" in restarted.stdout
     after = pids(run)
     assert after[0] == before[0] and after[1] != before[1]
+
+
+@pytest.mark.thorough
+def test_nodes_at_maxmemory_restart_without_a_trial_write(run: Run) -> None:
+    port = free_ports(2)
+    words = ("start", "--nodes", "1", "--replicas", "1", "--port", str(port))
+    assert run(*words, "--", "--maxmemory", "1").returncode == 0
+    restarted = run("restart")
+    assert restarted.returncode == 0, restarted.stderr
+    primary = f"127.0.0.1:{port}"  # its replica leads after the first turn
+    assert f"{primary} is at maxmemory: no trial write, offsets are compared" in restarted.stdout
 
 
 def pids(run: Run) -> list[int]:
