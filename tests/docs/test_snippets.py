@@ -9,7 +9,12 @@ import pytest
 from tests.docs.snippets import ROOT, Failed, Page, blocks, commands, matches
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-RUN = [page for page in PAGES if any(block.is_run for block in blocks(page.read_text()))]
+ON_CALL = ROOT / "docs/how-to/on-call.md"  # needs servers that are in trouble: test_on_call.py
+RUN = [
+    page
+    for page in PAGES
+    if page != ON_CALL and any(block.is_run for block in blocks(page.read_text()))
+]
 
 
 def name(page: Path) -> str:
