@@ -98,6 +98,7 @@ COMPILED = (
     "storage/keyspace/database.py",
     "storage/keyspace/ordered_index.py",
     "storage/keyspace/creation_order.py",
+    "storage/keyspace/deadlines.py",
     "storage/types/records.py",
     "storage/types/packed_table.py",
     "storage/types/list_nodes.py",

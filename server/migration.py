@@ -315,7 +315,7 @@ class _Transfer:
 
     def _time_to_live(self, key: bytes) -> int:
         """In ms; 0 for a key that does not expire."""
-        when_ms = self._db.expires.get(key)
+        when_ms = self._db.deadline(key)
         return 0 if when_ms is None else max(1, when_ms - self._instance.now_ms)
 
     async def _reply(self, reader: asyncio.StreamReader) -> bytes | None:

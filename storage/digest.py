@@ -54,7 +54,7 @@ def dataset_digest(databases: Iterable[Database], now_ms: int) -> bytes:
         for key, value in database.values.items():
             if database.is_expired(key, now_ms):
                 continue
-            digest = value_digest(value, database.expires.get(key), now_ms)
+            digest = value_digest(value, database.deadline(key), now_ms)
             place = sha1(_joined(b"%d" % database.index, key, digest), usedforsecurity=False)
             total ^= int.from_bytes(place.digest(), "big")
     return total.to_bytes(DIGEST_BYTES, "big")

@@ -251,7 +251,7 @@ class Client:
         value: Value | None = db.values.get(key)
         if value is None:
             return None
-        if db.expires and not self.replays and db.is_expired(key, self.instance.now_ms):
+        if value.deadline and not self.replays and db.has_passed(value, self.instance.now_ms):
             self.instance.expire(db, key)
             return None
         return value

@@ -11,11 +11,11 @@ cdef inline Value opened(Client client, bytes key):
     cdef Database db = client.db
     cdef Instance instance = client.instance
     found = db.values.get(key)
-    if found is None or client.no_touch or instance.counts_accesses or (
-        db.expires and key in db.expires
-    ):
+    if found is None:
         return client.lookup_for_write(key)
     cdef Value value = <Value>found
+    if value.deadline or client.no_touch or instance.counts_accesses:
+        return client.lookup_for_write(key)
     if not value.has_changed:
         db.memory.note(value)
     value.access_ms = instance.now_ms

@@ -185,7 +185,7 @@ class Eviction:
                 score, index, key = self._pool.pop()
                 db = self._instance.databases[index]
                 value = db.get(key)
-                if value is None or (self._is_volatile and key not in db.expires):
+                if value is None or (self._is_volatile and not value.deadline):
                     continue
                 now = self._score(value)
                 if now < score and self._pool and now < self._pool[-1][0]:

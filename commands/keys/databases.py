@@ -159,7 +159,7 @@ def _source(client: Client, key: bytes) -> Value:
 
 
 def _rename(client: Client, key: bytes, new_key: bytes, value: Value) -> None:
-    when_ms = client.db.expires.get(key)
+    when_ms = client.db.deadline(key)
     old = find(client, client.db, new_key)
     if old is not None:
         client.remove(new_key)
@@ -210,7 +210,7 @@ def copy(client: Client, argv: Request) -> bytes:
         instance.remove(target, destination)
     twin = value.copy()
     twin.access_ms = instance.now_ms
-    _place(client, target, destination, twin, client.db.expires.get(source))
+    _place(client, target, destination, twin, client.db.deadline(source))
     instance.dirty += 1
     _tell(client, target, b"copy_to", destination)
     if old is not None:
@@ -246,7 +246,7 @@ def move(client: Client, argv: Request) -> bytes:
     value = client.lookup_for_write(key)
     if value is None or find(client, target, key) is not None:
         return replies.ZERO
-    when_ms = client.db.expires.get(key)
+    when_ms = client.db.deadline(key)
     client.instance.take(client.db, key)
     _place(client, target, key, value, when_ms)
     client.instance.dirty += 1

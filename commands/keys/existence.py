@@ -28,10 +28,10 @@ from storage.types.value import Value, type_name
 
 def find(client: Client, db: Database, key: bytes) -> Value | None:
     """The value in any database, None if there is none or it has expired; counts nothing."""
-    value = db.values.get(key)
-    if value is None or key not in db.expires or client.replays:
+    value: Value | None = db.values.get(key)
+    if value is None or not value.deadline or client.replays:
         return value
-    if db.is_expired(key, client.instance.now_ms):
+    if db.has_passed(value, client.instance.now_ms):
         client.instance.expire(db, key)
         return None
     return value
@@ -175,7 +175,7 @@ def _expire(
     when_ms += base_ms
     if client.lookup_for_write(key) is None:
         return ZERO
-    if conditions and not _allows(conditions, client.db.expires.get(key), when_ms):
+    if conditions and not _allows(conditions, client.db.deadline(key), when_ms):
         return ZERO
     # A replayed request may be followed by one that extends the deadline.
     if when_ms <= client.instance.now_ms and not client.replays:
@@ -251,7 +251,7 @@ def _deadline(
     key = request.word(1)
     if peek(client, key) is None:
         return _NO_KEY
-    when_ms = client.db.expires.get(key)
+    when_ms = client.db.deadline(key)
     if when_ms is None:
         return _NO_DEADLINE
     return replies.integer((when_ms - base_ms + unit_ms // 2) // unit_ms)

@@ -80,7 +80,7 @@ def _digest_value(client: Client, arguments: Argv) -> bytes:
     digests = []
     for key in arguments:
         value = db.get(key)
-        digest = EMPTY if value is None else redis_digest(value, db.expires.get(key))
+        digest = EMPTY if value is None else redis_digest(value, db.deadline(key))
         digests.append(replies.simple(digest.hex().encode()))
     return replies.array(digests)
 

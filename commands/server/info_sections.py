@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from itertools import chain, islice
+from itertools import chain
 from typing import TypeAlias
 
 from commands.connection.client_memory import count_clients
@@ -478,16 +478,16 @@ def keyspace(instance: Instance) -> Iterator[Field]:
     """The databases that hold keys."""
     for db in instance.databases:  # 0.6 us for each that has keys: there may be thousands
         if db.values:
-            average_ms = _average_ttl_ms(db, instance.now_ms) if db.expires else 0
+            average_ms = _average_ttl_ms(db, instance.now_ms) if db.expires.count else 0
             yield (
                 f"db{db.index}",
-                f"keys={len(db.values)},expires={len(db.expires)},avg_ttl={average_ms}"
+                f"keys={len(db.values)},expires={db.expires.count},avg_ttl={average_ms}"
                 f",subexpiry={len(db.field_expires)}",
             )
 
 
 def _average_ttl_ms(db: Database, now_ms: int) -> int:
-    sample = [max(0, when_ms - now_ms) for when_ms in islice(db.expires.values(), TTL_SAMPLE)]
+    sample = [max(0, when_ms - now_ms) for when_ms in db.expires.sample(TTL_SAMPLE)]
     return sum(sample) // len(sample)
 
 

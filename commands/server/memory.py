@@ -146,7 +146,7 @@ def memory_stats(client: Client, argv: Request) -> bytes:
 
 def _encode(figure: Figure, resp: int) -> bytes:
     if isinstance(figure, Database):
-        return _DATABASE[resp].fill((getsizeof(figure.values), getsizeof(figure.expires)))
+        return _DATABASE[resp].fill((getsizeof(figure.values), figure.expires.memory_bytes()))
     if isinstance(figure, float):
         return replies.double(figure, resp)
     return replies.integer(figure)

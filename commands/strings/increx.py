@@ -143,7 +143,7 @@ def _store(
 def _set_lifetime(client: Client, key: bytes, request: _Request, deadline_ms: int | None) -> None:
     """Change the time to live as asked for, and propagate the result."""
     db = client.db
-    if request.only_without_lifetime and key in db.expires:
+    if request.only_without_lifetime and db.deadline(key) is not None:
         deadline_ms = None
     if deadline_ms is not None:
         client.expire_at(db, key, deadline_ms)
@@ -152,7 +152,7 @@ def _set_lifetime(client: Client, key: bytes, request: _Request, deadline_ms: in
         client.notify(notifications.GENERIC, b"persist", key)
     value = db.values[key]
     assert isinstance(value, StringValue)
-    expires_ms = db.expires.get(key)
+    expires_ms = db.deadline(key)
     lifetime = () if expires_ms is None else (b"PXAT", b"%d" % expires_ms)
     client.propagate(b"SET", key, value.to_bytes(), *lifetime)
 

@@ -272,7 +272,7 @@ def _replace(
         instance.store(db, key, StringValue(data, instance.now_ms))
     if deadline_ms is not None:
         client.expire_at(db, key, deadline_ms)
-    elif db.expires and not keep_lifetime:
+    elif db.expires.count and not keep_lifetime:
         db.persist(key)
     written(client, key, _EVENTS, b"set")
     if deadline_ms is not None:

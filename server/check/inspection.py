@@ -139,7 +139,7 @@ def count_contents(databases: list[Database], now_ms: int) -> Contents:
 
 def _count(db: Database, now_ms: int) -> DatabaseContents:
     counts = DatabaseContents(db.index, keys=len(db), expiring=len(db.expires))
-    counts.expired = sum(db.is_expired(key, now_ms) for key in db.expires)
+    counts.expired = sum(when_ms < now_ms for _, when_ms in db.expires.items())
     for value in db.values.values():
         name = COUNTED_AS[value.type_name]
         setattr(counts, name, getattr(counts, name) + 1)

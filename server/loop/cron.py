@@ -56,7 +56,7 @@ def _expire_local_keys(instance: Instance, limit: int) -> int:
         if db.is_expired(key, instance.now_ms):
             instance.expire(db, key)
             removed += 1
-        elif key in db.expires:
+        elif db.deadline(key) is not None:
             deadlines[place] = None  # to the end
     return removed
 

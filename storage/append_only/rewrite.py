@@ -49,7 +49,7 @@ def rebuild_requests(db: Database, key: bytes, now_ms: int) -> Iterator[Argv]:
     """
     value = db.values[key]
     yield from REBUILDERS[type(value)](key, value, now_ms)
-    when_ms = db.expires.get(key)
+    when_ms = db.deadline(key)
     if when_ms is not None:
         yield [b"PEXPIREAT", key, b"%d" % when_ms]
 

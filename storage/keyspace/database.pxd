@@ -1,6 +1,7 @@
 # The C types of storage/keyspace/database.py.
 
 from storage.keyspace.creation_order cimport CreationOrder
+from storage.keyspace.deadlines cimport Deadlines
 from storage.keyspace.ordered_index cimport OrderedIndex
 from storage.memory cimport bytes_object_bytes
 from storage.types.value cimport Value
@@ -23,14 +24,12 @@ cdef class MemoryCount:
 cdef class Database:
     cdef public Py_ssize_t index
     cdef public dict values
-    cdef public dict expires
+    cdef public Deadlines expires
     cdef public dict field_expires
     cdef public object _cache
     cdef public object _free
     cdef public CreationOrder _order
     cdef public long _next_serial
-    cdef public OrderedIndex _deadlines
-    cdef public dict _earlier
     cdef public object _field_deadlines
     cdef public list _walks
     cdef public OrderedIndex streams
@@ -44,7 +43,11 @@ cdef class Database:
     cpdef set(self, bytes key, Value value)
     cpdef Value remove(self, bytes key)
     cpdef Value take(self, bytes key)
-    cpdef bint persist(self, bytes key)
+    cpdef expire_at(self, bytes key, long when_ms)
+    cpdef bint persist(self, bytes key) except -1
+    cdef _drop_deadline(self, Value value)
+    cpdef deadline(self, bytes key)
+    cpdef bint has_passed(self, Value value, long now_ms) noexcept
     cpdef bint is_expired(self, bytes key, long now_ms)
     cpdef watch_fields(self, bytes key)
     cpdef long memory_bytes(self)

@@ -35,7 +35,7 @@ A `SlotIndex` has the keys of each hash slot: in cluster mode, where slots move 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from sys import getsizeof
 from typing import Any
@@ -44,6 +44,7 @@ import cython
 
 from protocol.request import key_slot
 from storage.keyspace.creation_order import SLOTS, CreationOrder
+from storage.keyspace.deadlines import Deadlines
 from storage.keyspace.deferred_free import BLOCK_ITEMS, NO_WASTE, SMALL_ITEMS, RemovedData
 from storage.keyspace.ordered_index import Chance, OrderedIndex
 from storage.nodes.entry_cache import EntryCache
@@ -178,19 +179,26 @@ class KeyWalk:
 
     __slots__ = (
         "_blocks",
+        "_deadlines",
         "_end",
-        "_expires",
+        "_expired",
         "_firsts",
         "_kept",
-        "_now_ms",
         "_position",
         "_rest",
         "_rest_bounds",
+        "_values",
         "is_over",
+        "now_ms",
     )
 
     def __init__(
-        self, order: CreationOrder, end: int, expires: dict[bytes, int], now_ms: int
+        self,
+        order: CreationOrder,
+        end: int,
+        values: dict[bytes, Value],
+        deadlines: Deadlines,
+        now_ms: int,
     ) -> None:
         """Keys with serials from `end` on are new."""
         self._blocks = order.blocks()
@@ -199,8 +207,9 @@ class KeyWalk:
         self._rest_bounds = [bound for bound, _ in rest]
         self._rest = [block for _, block in rest]
         self._end = end
-        self._expires = expires
-        self._now_ms = now_ms
+        self._values, self._deadlines = values, deadlines
+        self._expired: Collection[bytes] | None = None  # once the database is empty
+        self.now_ms = now_ms
         # By position of the block; those of the rest follow the others.
         self._kept: dict[int, dict[int, bytes]] = {}
         self._position = 0  # of the block that is read next
@@ -211,13 +220,12 @@ class KeyWalk:
         position = bisect_right(self._firsts, serial) - 1
         return position if position >= 0 and serial < self._firsts[position] + SLOTS else -1
 
-    def keep(self, key: bytes, serial: int, expires_ms: int | None) -> None:
+    def keep(self, key: bytes, serial: int) -> None:
         """A key is about to be removed: keep it if the walk must still return it."""
         position = self._block_of(serial)
         if position < 0:
             position = len(self._firsts) + bisect_right(self._rest_bounds, serial) - 1
-        had_expired = expires_ms is not None and expires_ms < self._now_ms
-        if serial < self._end and position >= self._position and not had_expired:
+        if serial < self._end and position >= self._position and not self._had_expired(key):
             self._kept.setdefault(position, {})[serial] = key
 
     def read(self) -> Iterator[list[bytes]]:
@@ -238,10 +246,23 @@ class KeyWalk:
 
     def unexpired(self, keys: Iterable[bytes]) -> list[bytes]:
         """Those of the keys that `read` has just given that had not expired at the beginning."""
-        expires, now_ms = self._expires, self._now_ms
+        if not self._deadlines.count and self._expired is None:
+            return list(keys)
+        return [key for key in keys if not self._had_expired(key)]
+
+    def _had_expired(self, key: bytes) -> bool:
+        if self._expired is not None:
+            return key in self._expired
+        value = self._values.get(key)
         return (
-            [key for key in keys if expires.get(key, now_ms) >= now_ms] if expires else list(keys)
+            value is not None
+            and value.deadline != 0
+            and self._deadlines.at(value.deadline) < self.now_ms
         )
+
+    def keep_expired(self, keys: Collection[bytes]) -> None:
+        """All keys are about to be removed; these had expired."""
+        self._expired, self._values = keys, {}
 
     def end(self) -> None:
         """End the walk: nothing more is read."""
@@ -250,7 +271,7 @@ class KeyWalk:
         self._kept = {}
 
 
-# The number in `expires` beside each of its keys.
+# The number in `field_expires` beside each of its keys.
 _NUMBER_BYTES = 32
 # The tables are measured again when the number of keys has changed by one part in this many.
 # A table that takes more than this for each key is made again: four times what it needs. Small ones
@@ -259,11 +280,6 @@ _SPARSE_BYTES = 400
 _SMALL_TABLE = 1000
 _NOTABLE_PART: cython.Py_ssize_t = 64
 _NEW_FREQUENCY: cython.int = NEW_FREQUENCY
-
-# How many deadlines that have moved later may be before the first one that is found; how often the
-# beginning of the index is read for keys that are due.
-_CATCH_UPS = 64
-_TURNS = 8
 
 # Values that are freed in one step.
 VALUES_PER_STEP = 1000
@@ -275,8 +291,6 @@ CONTENT = (
     "field_expires",
     "_order",
     "_next_serial",
-    "_deadlines",
-    "_earlier",
     "_field_deadlines",
     "_walks",
     "streams",
@@ -302,8 +316,6 @@ class Database:
 
     __slots__ = (
         "_cache",
-        "_deadlines",
-        "_earlier",
         "_field_deadlines",
         "_free",
         "_measured_keys",
@@ -327,16 +339,12 @@ class Database:
         self._cache = cache or EntryCache()
         self._free = free
         self.values: dict[bytes, Value] = {}
-        self.expires: dict[bytes, int] = {}  # key -> Unix ms
+        self.expires: Deadlines = Deadlines()
         self._order: CreationOrder = CreationOrder()
         self._next_serial = 1
-        # Unix ms << 64 | serial -> key. A deadline that moves later stays where it was until that
-        # time has come; `_earlier` has the time that such a key is found at.
-        self._deadlines: OrderedIndex = OrderedIndex()
-        self._earlier: dict[bytes, int] = {}
         # Keys of values with items that expire by themselves -> the first deadline (Unix ms).
         self.field_expires: dict[bytes, int] = {}
-        self._field_deadlines: OrderedIndex = OrderedIndex()  # as _deadlines
+        self._field_deadlines: OrderedIndex = OrderedIndex()  # Unix ms << 64 | serial -> key
         self._walks: list[KeyWalk] = []  # walks in progress
         # The keys of streams by serial: in the order in which they were created.
         self.streams: OrderedIndex = OrderedIndex()
@@ -373,6 +381,7 @@ class Database:
         else:
             value.serial = old.serial
             value.frequency = old.frequency
+            value.deadline = old.deadline
             self.memory.exchange(old, value)
             if type(old) is Stream:
                 self.streams.pop(old.serial)
@@ -433,8 +442,8 @@ class Database:
             return None
         if self._walks:
             self._tell_walks(key, value.serial)
-        if key in self.expires:
-            self.persist(key)
+        if value.deadline:
+            self._drop_deadline(value)
         del self.values[key]
         self.memory.subtract(value, bytes_object_bytes(len(key)))
         value.frequency = 0  # under another name it begins again
@@ -450,18 +459,18 @@ class Database:
     def _tell_walks(self, key: bytes, serial: int) -> None:
         self._walks = [walk for walk in self._walks if not walk.is_over]
         for walk in self._walks:
-            walk.keep(key, serial, self.expires.get(key))
+            walk.keep(key, serial)
 
     def clear(self) -> int:
         """Remove all keys; return their number."""
         count = len(self.values)
         if count:
+            for walk in self._walks:
+                walk.keep_expired(set(self.due(walk.now_ms, self.expires.count)))
             self._free(self._leftovers(), count)
         self.values = {}
-        self.expires = {}
+        self.expires = Deadlines()
         self._order = CreationOrder()
-        self._deadlines = OrderedIndex()
-        self._earlier = {}
         self.field_expires = {}
         self._field_deadlines = OrderedIndex()
         self._walks = []  # they have references to what they need
@@ -476,13 +485,10 @@ class Database:
         """Steps that free the present content; to be created before it is replaced."""
         removed_data = RemovedData()
         removed_data.add(self._order.take_blocks(), BLOCK_ITEMS)
-        removed_data.add(self._deadlines.take_blocks(), BLOCK_ITEMS)
         removed_data.add(self._field_deadlines.take_blocks(), BLOCK_ITEMS)
         removed_data.add(self.streams.take_blocks(), BLOCK_ITEMS)
-        removed_data.add(self._earlier, SMALL_ITEMS)
         removed_data.add(self.field_expires, SMALL_ITEMS)
-        # A walk in progress still needs the deadlines.
-        return _free_content(self.values, {} if self._walks else self.expires, removed_data)
+        return _free_content(self.values, removed_data)
 
     def swap_content(self, other: Database) -> None:
         """SWAPDB: the two databases exchange everything but their index."""
@@ -496,7 +502,7 @@ class Database:
     def memory_bytes(self) -> int:
         """The memory of all keys, values and tables, as of now."""
         self.memory.settle()
-        keys: cython.Py_ssize_t = len(self.values) + len(self.expires) + len(self._earlier)
+        keys: cython.Py_ssize_t = len(self.values) + self.expires.count
         changed: cython.Py_ssize_t = keys - self._measured_keys
         if (changed if changed > 0 else -changed) * _NOTABLE_PART > keys:
             self._measured_keys = keys
@@ -513,89 +519,80 @@ class Database:
 
     def _shrink_tables(self) -> None:
         """Make tables again that removals have left nearly empty: a dict does not shrink."""
+        if self._walks:  # they refer to both
+            return
         if _is_sparse(self.values):
             self.values = self.values.copy()
-        # A walk in progress refers to the deadlines.
-        if not self._walks and _is_sparse(self.expires):
-            self.expires = self.expires.copy()
-        if _is_sparse(self._earlier):
-            self._earlier = self._earlier.copy()
+        if self.expires.is_sparse:
+            former, self.expires = self.expires, Deadlines()
+            for serial, when_ms in former.items():
+                value = self.values[self._key(serial)]
+                value.deadline = self.expires.add(when_ms, serial)
 
     def _measure_tables(self) -> int:
         """The memory of the tables, without keys and values."""
         return (
             getsizeof(self.values)
-            + getsizeof(self.expires)
-            + getsizeof(self._earlier)
             + getsizeof(self.field_expires)
-            + _NUMBER_BYTES * (len(self.expires) + len(self._earlier) + len(self.field_expires))
+            + _NUMBER_BYTES * len(self.field_expires)
+            + self.expires.memory_bytes()
             + self._order.memory_bytes()
-            + self._deadlines.memory_bytes()
             + self._field_deadlines.memory_bytes()
             + self.streams.memory_bytes()
         )
 
     # -- expiry --------------------------------------------------------------------------------
 
-    def expire_at(self, key: bytes, when_ms: int) -> None:
+    def expire_at(self, key: bytes, when_ms: cython.long) -> None:
         """Let an existing `key` expire at `when_ms` (Unix ms, not negative)."""
-        former_ms = self.expires.get(key)
-        if former_ms is not None:
-            if former_ms <= when_ms:
-                if former_ms < when_ms:
-                    if key not in self._earlier:
-                        self._earlier[self._order.get(self.values[key].serial) or key] = former_ms
-                    self.expires[key] = when_ms
-                return
-            self.persist(key)
-        serial = self.values[key].serial
-        key = self._order.get(serial) or key  # the one object of this key
-        self.expires[key] = when_ms
-        self._deadlines[when_ms << 64 | serial] = key
+        value: Value = self.values[key]
+        if value.deadline:
+            self.expires.move(value.deadline, when_ms)
+        else:
+            value.deadline = self.expires.add(when_ms, value.serial)
 
     def persist(self, key: bytes) -> bool:
         """Remove the time to live; False if there was none."""
-        when_ms = self.expires.pop(key, None)
-        if when_ms is None:
+        value: Value | None = self.values.get(key)
+        if value is None or not value.deadline:
             return False
-        if self._earlier:
-            when_ms = self._earlier.pop(key, when_ms)
-        self._deadlines.pop(when_ms << 64 | self.values[key].serial)
+        self._drop_deadline(value)
         return True
 
-    def _catch_up(self, key: bytes) -> None:
-        """Let a key whose deadline has moved later be found at its deadline."""
-        serial = self.values[key].serial
-        key = self._deadlines.pop(self._earlier.pop(key) << 64 | serial)
-        self._deadlines[self.expires[key] << 64 | serial] = key
+    @cython.cfunc
+    def _drop_deadline(self, value: Value) -> None:
+        self.expires.drop(value.deadline)
+        value.deadline = 0
+
+    def deadline(self, key: bytes) -> int | None:
+        """When a key expires (Unix ms); None without a deadline or a key."""
+        value: Value | None = self.values.get(key)
+        if value is None or not value.deadline:
+            return None
+        return self.expires.at(value.deadline)
+
+    def deadlines(self) -> dict[bytes, int]:
+        """All deadlines by key, in no promised order: for checks."""
+        return {self._key(serial): when_ms for serial, when_ms in self.expires.items()}
+
+    def _key(self, serial: int) -> bytes:
+        """The key with a serial."""
+        key = self._order.get(serial)
+        assert key is not None
+        return key
 
     def is_expired(self, key: bytes, now_ms: cython.long) -> bool:
         """Redis calls a key expired once its time is past, not in the millisecond itself."""
-        when_ms = self.expires.get(key)
-        return when_ms is not None and now_ms > when_ms
+        value: Value | None = self.values.get(key)
+        return value is not None and self.has_passed(value, now_ms)
+
+    def has_passed(self, value: Value, now_ms: cython.long) -> bool:
+        """`is_expired` for the key of a value of this database."""
+        return value.deadline != 0 and now_ms > self.expires.at(value.deadline)
 
     def due(self, now_ms: int, limit: int) -> list[bytes]:
-        """Up to `limit` expired keys, earliest first. They stay until removed.
-
-        About as many deadlines that have moved later are put where they belong, each in a few
-        microseconds: keys after more of them are found by later calls.
-        """
-        keys: list[bytes] = []
-        room = limit
-        for _ in range(_TURNS):
-            passed = []
-            for deadline, key in islice(self._deadlines.items(), limit):
-                if deadline >> 64 >= now_ms:
-                    break
-                passed.append(key)
-            keys = [key for key in passed if key not in self._earlier]
-            if room <= 0 or len(keys) == len(passed):
-                break
-            room -= len(passed) - len(keys)
-            for key in passed:
-                if key in self._earlier:
-                    self._catch_up(key)
-        return keys
+        """Up to `limit` expired keys, earliest first. They stay until removed."""
+        return [self._key(serial) for serial in self.expires.before(now_ms, limit)]
 
     def watch_fields(self, key: bytes) -> None:
         """Update the index after deadlines of items of the value at `key` have changed."""
@@ -625,7 +622,7 @@ class Database:
 
         Until it ends, it is notified of each removed key.
         """
-        walk = KeyWalk(self._order, self._next_serial, self.expires, now_ms)
+        walk = KeyWalk(self._order, self._next_serial, self.values, self.expires, now_ms)
         self._walks.append(walk)
         return walk
 
@@ -644,32 +641,23 @@ class Database:
 
     def random_volatile_key(self, chance: Chance) -> bytes | None:
         """A key with a time to live, each equally likely; None if there is none."""
-        key: bytes | None = self._deadlines.random_item(chance)
-        return key
+        serial = self.expires.random(chance)
+        return None if serial is None else self._key(serial)
 
     def first_deadline(self) -> tuple[int, bytes] | None:
-        """(Unix ms, key) of the key that expires first, expired or not; None if none does.
-
-        After very many deadlines that have moved later it may be another key.
-        """
-        key: bytes | None = None
-        for _ in range(_CATCH_UPS):
-            key = next(iter(self._deadlines.values()), None)
-            if key is None:
-                return None
-            if key not in self._earlier:
-                break
-            self._catch_up(key)
-        return None if key is None else (self.expires[key], key)
+        """(Unix ms, key) of the key that expires first, expired or not; None if none does."""
+        serial = self.expires.first()
+        if serial is None:
+            return None
+        key = self._key(serial)
+        return self.expires.at(self.values[key].deadline), key
 
 
 def _is_sparse(table: dict[bytes, Any]) -> bool:
     return getsizeof(table) > _SPARSE_BYTES * (len(table) + _SMALL_TABLE)
 
 
-def _free_content(
-    values: dict[bytes, Value], expires: dict[bytes, int], removed_data: RemovedData
-) -> Iterator[None]:
+def _free_content(values: dict[bytes, Value], removed_data: RemovedData) -> Iterator[None]:
     """Steps that free all values of a database and its indexes."""
     while values:
         for _ in range(min(len(values), VALUES_PER_STEP)):
@@ -677,9 +665,5 @@ def _free_content(
             parts = value.release()
             if parts is not NO_WASTE:
                 yield from parts.free()
-        yield
-    while expires:
-        for _ in range(min(len(expires), SMALL_ITEMS)):
-            expires.popitem()
         yield
     yield from removed_data.free()

@@ -131,8 +131,8 @@ def _write_database(
             if value.policy is not None:
                 for text in texts_of(value):
                     put(_aux_field(opcodes.POLICY, text))
-        when_ms = expires.get(key)
-        if when_ms is not None:
+        if value.deadline:
+            when_ms = expires.at(value.deadline)
             put(b"%c%b" % (opcodes.EXPIRE_TIME_MS, when_ms.to_bytes(8, "little", signed=True)))
         if options.keeps_idle_times:
             idle_s = max(now_ms - value.access_ms, 0) // 1000

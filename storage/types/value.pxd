@@ -8,7 +8,8 @@ cdef class Value:
     cdef public long access_ms
     cdef public long serial
     cdef public long counted_bytes
-    cdef public bint has_changed
+    cdef public unsigned int deadline
+    cdef public unsigned char has_changed
     cdef public unsigned char frequency
     cdef public unsigned char form
 

@@ -45,15 +45,25 @@ NEW_FREQUENCY = 5
 class Value:
     """The base class of values."""
 
-    __slots__ = ("access_ms", "counted_bytes", "form", "frequency", "has_changed", "serial")
+    __slots__ = (
+        "access_ms",
+        "counted_bytes",
+        "deadline",
+        "form",
+        "frequency",
+        "has_changed",
+        "serial",
+    )
 
     type_name: ClassVar[bytes]  # what TYPE answers: b"string", b"hash", ...
 
     def __init__(self, access_ms: int = 0) -> None:
         self.access_ms = access_ms  # the last access, Unix ms; set by each look-up
         # The keyspace sets these: the place in SCAN's order; memory (storage/keyspace/
-        # memory_count.py); a logarithmic count of accesses (commands/core/instance.py).
+        # memory_count.py); a logarithmic count of accesses (commands/core/instance.py); the slot of
+        # its deadline (storage/keyspace/deadlines.py), 0 without one.
         self.serial = 0
+        self.deadline = 0
         self.counted_bytes = _UNCOUNTED
         self.has_changed = False
         self.frequency = 0
@@ -137,6 +147,7 @@ class StringValue(Value):
     ) -> None:
         self.access_ms = access_ms  # inlined, because snapshots create millions of strings
         self.serial = 0
+        self.deadline = 0
         self.counted_bytes = _UNCOUNTED
         self.has_changed = False
         self.frequency = 0

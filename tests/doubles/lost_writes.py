@@ -48,13 +48,13 @@ def outline(db: Database, key: bytes) -> object:
     if value is None:
         return None
     if isinstance(value, StringValue):
-        return value.to_bytes(), db.expires.get(key)
+        return value.to_bytes(), db.deadline(key)
     if isinstance(value, Stream):
         groups = [
             (name, group.last_delivered_id, group.entries_read, len(group.pending))
             for name, group in value.groups.items()
         ]
         counters = value.length, value.last_id, value.entries_added, value.max_deleted_id
-        return counters, groups, db.expires.get(key)
+        return counters, groups, db.deadline(key)
     held: Any = value
-    return type(held), len(held), held.memory_bytes(), db.expires.get(key)
+    return type(held), len(held), held.memory_bytes(), db.deadline(key)

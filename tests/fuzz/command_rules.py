@@ -98,14 +98,16 @@ def _parts(reply: Reply) -> Iterable[Reply]:
 def check_database(db: Database) -> None:
     """Keys, their lifetimes and SCAN's order agree; every stream is whole."""
     miscounted = _miscounted(db)  # first: looking into a stream may change what it keeps ready
-    require(set(db.expires) <= set(db.values), "a time to live without a key")
     _, scanned = db.scan(0, len(db) + 1)
     require(len(db._order) == len(scanned), "another number of keys in SCAN's order")
     require(sorted(scanned) == sorted(db.values), "SCAN's order and the keys differ")
-    deadlines = {key: at >> 64 for at, key in _items(db._deadlines, "deadlines")}
-    require(deadlines == db.expires | db._earlier, "deadlines and times to live differ")
-    for key, earlier_ms in db._earlier.items():
-        require(earlier_ms < db.expires.get(key, 0), f"{key!r} is not found before its deadline")
+    times = {
+        key: db.expires.at(value.deadline) for key, value in db.values.items() if value.deadline
+    }
+    require(times == db.deadlines(), "deadlines and times to live differ")
+    due = db.due(1 << 62, len(times) + 1)
+    require(sorted(due) == sorted(times), "some key is never due")
+    require([times[key] for key in due] == sorted(times.values()), "keys are due in another order")
     for key, value in db.values.items():
         require(db._order.get(value.serial) == key, f"{key!r} has another's place")
         if isinstance(value, Stream):
@@ -302,7 +304,7 @@ def check_copy(original: Instance, copy: Instance, *, history_read: bool) -> Non
     """
     for ours, theirs in zip(original.databases, copy.databases, strict=True):
         _require_equal("keys", sorted(ours.values), sorted(theirs.values))
-        _require_equal("times to live", ours.expires, theirs.expires)
+        _require_equal("times to live", ours.deadlines(), theirs.deadlines())
         for key, value in ours.values.items():
             mine = snapshot(value, not history_read)
             copied = snapshot(theirs.values[key], not history_read)

@@ -265,4 +265,4 @@ DIGESTS = {
 def test_a_digest_is_that_of_redis(client: InProcessClient, request_: str, digest: str) -> None:
     client.execute(*request_.split())
     db = client.server.instance.databases[0]
-    assert redis_digest(db.values[b"k"], db.expires.get(b"k")).hex() == digest
+    assert redis_digest(db.values[b"k"], db.deadline(b"k")).hex() == digest

@@ -103,8 +103,11 @@ def test_a_table_that_lost_most_keys_is_made_again() -> None:
     for number in range(49_000):
         db.remove(b"%d" % number)
     assert db.memory_bytes() < full / 20
-    assert len(db.values) == len(db.expires) == len(db._earlier) == 1000
+    assert len(db.values) == len(db.expires) == 1000
     assert next(db.keys()) == b"49000"
+    assert db.deadlines() == {b"%d" % number: 2 * 10**13 for number in range(49_000, 50_000)}
+    db.expire_at(b"49999", 5)
+    assert db.first_deadline() == (5, b"49999")
 
 
 def test_what_was_cleared_counts_no_more() -> None:
@@ -294,6 +297,17 @@ def test_what_had_expired_is_not_read() -> None:
     assert rest(walk) == [b"1", b"3"]
 
 
+def test_what_had_expired_is_not_read_after_a_flush() -> None:
+    db = database(4)
+    db.expire_at(b"0", NOW_MS - 1)
+    db.expire_at(b"1", NOW_MS)
+    walk = db.start_walk(NOW_MS)
+    db.clear()
+    db.set(b"2", StringValue(b"new"))
+    db.expire_at(b"2", NOW_MS - 1)
+    assert rest(walk) == [b"1", b"2", b"3"]
+
+
 def test_what_expires_meanwhile_is_read() -> None:
     db = database(2)
     db.expire_at(b"0", NOW_MS + 5)
@@ -430,7 +444,7 @@ def test_clearing_leaves_nothing_to_find_walk_or_expire() -> None:
     db = filled(b"a", b"b")
     db.expire_at(b"a", 100)
     assert db.clear() == 2
-    assert (len(db), scan_all(db, 10), db.due(1000, 10), db.expires) == (0, [], [], {})
+    assert (len(db), scan_all(db, 10), db.due(1000, 10), db.deadlines()) == (0, [], [], {})
 
 
 # -- expiry --------------------------------------------------------------------------------------
@@ -477,33 +491,18 @@ def test_deadlines_that_move_later_are_found_when_they_are_due() -> None:
     assert [db.due(983, 1), db.due(5000, 2)] == [[b"18"], [b"18", b"16"]]
 
 
-def test_a_call_puts_no_more_deadlines_where_they_belong_than_it_finds_keys() -> None:
-    db = database(1000)
-    for number in range(999):
-        db.expire_at(b"%d" % number, 100)
-        db.expire_at(b"%d" % number, 300)
-    db.expire_at(b"999", 200)
-    found = []
-    while b"999" not in (keys := db.due(250, 100)):
-        found.append((len(keys), len(db._earlier)))
-    assert found == [(0, 999 - 100 * call) for call in range(1, 9)]
-    assert (keys, len(db._earlier)) == ([b"999"], 99)
-
-
-def test_deadlines_that_move_later_count_as_memory_until_they_are_cleared() -> None:
+def test_deadlines_take_little_memory_and_none_once_they_are_cleared() -> None:
     db = Database(0, free=lambda steps, _: freed.append([*steps]))
     freed: list[list[None]] = []
     for number in range(MANY):
-        key = b"%d" % number
-        db.set(key, StringValue(b"v"))
-        db.expire_at(key, 100)
+        db.set(b"%d" % number, StringValue(b"v"))
     before_bytes = db.memory_bytes()
     for number in range(MANY):
-        db.expire_at(b"%d" % number, 200)
-    assert db.memory_bytes() > before_bytes + 32 * MANY
-    earlier = db._earlier
+        db.expire_at(b"%d" % number, 100 + number)
+    assert MANY * 24 < db.memory_bytes() - before_bytes < MANY * 30
     db.clear()
-    assert (len(freed), len(earlier), db.first_deadline()) == (1, 0, None)
+    assert (len(freed), db.first_deadline()) == (1, None)
+    assert db.memory_bytes() < 3000
 
 
 def test_only_the_last_deadline_counts() -> None:
@@ -638,11 +637,16 @@ class DatabaseAgainstDicts(RuleBasedStateMachine):
     def they_agree(self) -> None:
         assert {key: value_at(self.db, key) for key in self.db.values} == self.values
         assert sorted(self.db.keys()) == sorted(self.values)
-        assert self.db.expires == self.expires
+        assert self.db.deadlines() == self.expires
         assert sorted(scan_all(self.db, 2)) == sorted(self.values)
         for now_ms in (0, 10, 21):
             due = [key for key, when_ms in self.expires.items() if when_ms < now_ms]
             assert sorted(self.db.due(now_ms, 10)) == sorted(due)
+        for key in self.values:
+            assert self.db.deadline(key) == self.expires.get(key)
+        first_ms = min(self.expires.values(), default=None)
+        first = self.db.first_deadline()
+        assert (None if first is None else first[0]) == first_ms
 
 
 TestDatabaseAgainstDicts = DatabaseAgainstDicts.TestCase

@@ -126,7 +126,7 @@ def test_a_key_that_expires_stays_until_the_replay_is_over() -> None:
         ("PEXPIREAT", "s", 9_000),
         ("XADD", "s", "2-1", "f", "v"),
     )
-    assert server.instance.databases[0].expires == {b"s": 9_000}
+    assert server.instance.databases[0].deadlines() == {b"s": 9_000}
     assert server.connect().execute("EXISTS", "s") == b":0\r\n"
 
 

@@ -33,7 +33,7 @@ def test_keys_go_to_their_database_with_their_deadlines() -> None:
     server = InProcessServer(NOW_MS)
     restore = fill(server, b"\xfe\x00" + PRESENT + A + b"\xfe\x02" + A + B)
     assert restore.loaded == 3
-    assert server.instance.databases[0].expires == {b"a": NOW_MS}
+    assert server.instance.databases[0].deadlines() == {b"a": NOW_MS}
     assert sorted(server.instance.databases[2].keys()) == [b"a", b"b"]
 
 
@@ -52,7 +52,7 @@ def test_a_key_that_comes_twice_is_refused_unless_it_replaces(records: bytes, of
     assert refused.value.offset == offset
     server = InProcessServer(NOW_MS)
     fill(server, records, replaces=True)
-    assert server.instance.databases[0].expires == {}
+    assert server.instance.databases[0].deadlines() == {}
 
 
 def test_a_database_that_there_is_not_is_refused() -> None:
