@@ -16,6 +16,7 @@ ROUNDS ?= 200
 STORIES ?= 100000
 SEED ?=
 # How many processes share the tests: two for each core, as tests wait for servers half of the time.
+# `make test` has one more, of lower priority.
 JOBS ?= $(shell expr 2 \* $$(nproc))
 # Where `make wheel` puts it.
 DIST ?= dist
@@ -225,7 +226,7 @@ PYTEST_COMPILED = $(COMPILED_FIRST) $(PYTEST) -o pythonpath=
 .PHONY: test
 test: $(VENV)/.dev compiled redis-server redis-sentinel prometheus shells systemd faketime java node $(RUN)/.collected ## run all tests, beside a real redis-server: about eight minutes. ARGS=tests/storage runs a part
 	@$(COMPILED_FIRST) $(BIN)/python -c 'import server.requests.dispatch as it; assert it.__file__.endswith(".so"), it'
-	@$(PYTEST_COMPILED) --jobs $(JOBS) $(ARGS)
+	@$(PYTEST_COMPILED) --jobs $(JOBS) --spare $(ARGS)
 
 # In a fresh clone pytest rewrites each module of the tests: here on two cores, as one process collects
 # for all. What cannot be collected is shown by the run.

@@ -1,8 +1,10 @@
 """A plugin that runs tests in several processes, which are forked when all are collected: --jobs N.
 
 Tests are imported and collected once. Each process takes one unit after the other
-(distribution.py) and sends its reports to the first process, which prints and runs no tests. If a
-process dies, the test that it ran has failed; another process is forked for the rest of its unit.
+(distribution.py). With --spare one more process, of lower priority, takes units from the end, where
+those are that wait for nothing: it has the cores while all others wait. A process sends its reports
+to the first process, which prints and runs no tests. If a process dies, the test that it ran has
+failed; another process is forked for the rest of its unit.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import atexit
 import gc
 import os
 import warnings
+from collections import deque
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from multiprocessing import Pipe
@@ -23,12 +26,16 @@ from tests.support import distribution
 from tests.support.programs import ports
 
 Unit: TypeAlias = list[pytest.Item]
+# A report of a failure is sent as pytest serializes it.
+Sent: TypeAlias = pytest.TestReport | dict[str, Any]
+SPARE_NICENESS = 10
 # Plugins that print or write a report at the end: only the first process does.
 REPORTERS = ("terminalreporter", "junitxml", "lfplugin", "nfplugin", "stepwiseplugin")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--jobs", type=int, default=1, help="processes that share the tests")
+    parser.addoption("--spare", action="store_true", help="one more, while all others wait")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -47,7 +54,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     broken = session.testsfailed and not options.continue_on_collection_errors
     if options.jobs < 2 or options.collectonly or broken or not session.items:
         return None  # pytest's own loop
-    ForkedRun(session, options.jobs).run()
+    ForkedRun(session, options.jobs, spare=options.spare).run()
     return True
 
 
@@ -72,12 +79,13 @@ class Worker:
 class ForkedRun:
     """The first process: hands out units and passes on reports."""
 
-    def __init__(self, session: pytest.Session, jobs: int) -> None:
+    def __init__(self, session: pytest.Session, jobs: int, *, spare: bool) -> None:
         self.session = session
         self.hook = session.config.hook
         self.units = units(session.items)
-        self.numbers = iter(range(len(self.units)))
-        self.jobs = min(jobs, len(self.units))
+        self.numbers = deque(range(len(self.units)))
+        self.spare = jobs if spare else None  # its slot
+        self.jobs = min(jobs + spare, len(self.units))
         self.workers: dict[Connection, Worker] = {}
 
     def run(self) -> None:
@@ -112,6 +120,8 @@ class ForkedRun:
         for pipe in (ours, *self.workers):
             pipe.close()
         self.workers.clear()
+        if slot == self.spare:
+            os.nice(SPARE_NICENESS)
         ports.take_share(slot, self.jobs)
         ForkedProcess(self.session, theirs, self.units).run(slot, first)
         raise _ForkedProcessEnds
@@ -125,20 +135,24 @@ class ForkedRun:
             getattr(self, f"_on_{kind}")(worker, content)
 
     def _on_next(self, worker: Worker, _: None) -> None:
-        number = next(self.numbers, None)
+        take = self.numbers.pop if worker.slot == self.spare else self.numbers.popleft
+        number = take() if self.numbers else None
         worker.left = [] if number is None else [*self.units[number]]
         worker.pipe.send(number)
 
-    def _on_start(self, worker: Worker, place: tuple[str, Any]) -> None:
-        self.hook.pytest_runtest_logstart(nodeid=place[0], location=place[1])
+    def _on_test(self, worker: Worker, reports: list[Sent]) -> None:
+        test = worker.left.pop(0)
+        place = {"nodeid": test.nodeid, "location": test.location}
+        self.hook.pytest_runtest_logstart(**place)
+        self._on_reports(worker, reports)
+        self.hook.pytest_runtest_logfinish(**place)
 
-    def _on_finish(self, worker: Worker, place: tuple[str, Any]) -> None:
-        del worker.left[0]
-        self.hook.pytest_runtest_logfinish(nodeid=place[0], location=place[1])
-
-    def _on_report(self, worker: Worker, data: dict[str, Any]) -> None:
+    def _on_reports(self, worker: Worker, reports: list[Sent]) -> None:
         config = self.session.config
-        self._report(self.hook.pytest_report_from_serializable(config=config, data=data))
+        for sent in reports:
+            if isinstance(sent, dict):
+                sent = self.hook.pytest_report_from_serializable(config=config, data=sent)
+            self._report(sent)
 
     def _on_warning(self, worker: Worker, said: dict[str, Any]) -> None:
         said["warning_message"] = warnings.WarningMessage(**said["warning_message"])
@@ -176,6 +190,7 @@ class ForkedProcess:
         self.config = session.config
         self.pipe = pipe
         self.units = units
+        self.reports: list[Sent] = []  # of the test that runs
 
     def run(self, slot: int, first: Unit | None) -> None:
         self._be_a_worker(slot)
@@ -198,6 +213,7 @@ class ForkedProcess:
         report = last.ihook.pytest_runtest_makereport(item=last, call=call)
         if report.failed:
             last.ihook.pytest_runtest_logreport(report=report)
+            self._send("reports")
 
     def _ask(self) -> Unit:
         try:
@@ -223,16 +239,20 @@ class ForkedProcess:
         temporary._basetemp = temporary.getbasetemp() / f"job{slot}-{os.getpid()}"
         temporary._basetemp.mkdir(mode=0o700)
 
-    def pytest_runtest_logstart(self, nodeid: str, location: Any) -> None:
-        self.pipe.send(("start", (nodeid, location)))
-
-    def pytest_runtest_logfinish(self, nodeid: str, location: Any) -> None:
-        self.pipe.send(("finish", (nodeid, location)))
+    def pytest_runtest_logfinish(self) -> None:
+        self._send("test")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        hook = self.config.hook
-        data = hook.pytest_report_to_serializable(config=self.config, report=report)
-        self.pipe.send(("report", data))
+        sent: Sent = report
+        if not report.passed:  # what a test raised may have no pickle
+            hook = self.config.hook
+            sent = hook.pytest_report_to_serializable(config=self.config, report=report)
+        self.reports.append(sent)
+
+    def _send(self, kind: str) -> None:
+        """In one message: each wakes the first process."""
+        self.pipe.send((kind, self.reports))
+        self.reports = []
 
     def pytest_warning_recorded(
         self, warning_message: warnings.WarningMessage, when: str, nodeid: str, location: Any

@@ -58,6 +58,18 @@ def test_both_are_there(process):
     while len(list(pathlib.Path().glob("process-*"))) < 2:
         time.sleep(0.01)
 """
+WAITS = """
+import pathlib, time
+def test_others_have_begun():
+    while not pathlib.Path("seen").exists():
+        time.sleep(0.01)
+"""
+LOOKS = """
+import os, pathlib
+def test_the_priority():
+    pathlib.Path("seen").touch()
+    assert os.getpriority(os.PRIO_PROCESS, 0) >= 10
+"""
 
 
 def run_pytest(folder: Path, *words: str, **files: str) -> tuple[int, str]:
@@ -83,6 +95,12 @@ def test_reports_are_those_of_one_process(tmp_path: Path) -> None:
         "its process ended with status -9",
     ):
         assert words in printed
+
+
+def test_the_spare_process_has_low_priority_and_begins_at_the_end(tmp_path: Path) -> None:
+    files = {"test_a": WAITS, "test_b": WAITS, "test_c": LOOKS}
+    status, printed = run_pytest(tmp_path, "--spare", conftest=CONFTEST, **files)
+    assert status == 0, printed
 
 
 def test_an_error_of_a_fixture_of_the_session_is_one_of_the_last_test(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ import hiredis
 
 from server.inprocess.server import InProcessServer
 from storage.append_only.requests import wrap
-from tests.support.resp import parse
 
 NOW_MS = 1_700_000_000_000
 
@@ -77,10 +76,11 @@ class Talk:
 
 def decode(raw: bytes) -> Any:
     """Exactly one reply as Python values."""
-    assert parse(raw).raw() == raw
-    reader = hiredis.Reader()
+    reader = hiredis.Reader(notEnoughData=...)
     reader.feed(raw)
-    return reader.gets()
+    value = reader.gets()
+    assert value is not ... and not reader.has_data(), raw
+    return value
 
 
 def entry(entry_id: str, *fields: str) -> list[Any]:

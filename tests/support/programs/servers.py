@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from rillway.testing import warm
@@ -84,10 +84,15 @@ def redis_version(program: str = "redis-server") -> str:
     path = shutil.which(program)
     if path is None:
         raise ServerFailed(INSTALL_REDIS)
+    return _printed_version(path)
+
+
+@cache
+def _printed_version(path: str) -> str:
     printed = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)
     found = REDIS_VERSION.search(printed.stdout)
     if found is None:
-        raise ServerFailed(f"{program} --version printed {printed.stdout!r}")
+        raise ServerFailed(f"{path} --version printed {printed.stdout!r}")
     return found.group(1)
 
 
