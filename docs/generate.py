@@ -304,7 +304,7 @@ def newer_text() -> str:
 JOBS = (
     *("archive compact", "archive epochs", "archive erase", "archive expire", "archive status"),
     *("cluster start", "cluster status", "cluster add", "cluster remove"),
-    *("cluster restart", "cluster upgrade", "cluster stop"),
+    *("cluster top", "cluster restart", "cluster upgrade", "cluster stop"),
     "demo departures",
 )
 HELP_COLUMNS = "88"

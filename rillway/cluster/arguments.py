@@ -8,7 +8,7 @@ import shlex
 from pathlib import Path
 from typing import NoReturn
 
-from rillway.command_line.arguments import from_one, from_zero, whole_number
+from rillway.command_line.arguments import from_one, from_zero, interval, whole_number
 from rillway.command_line.parser import Parser, did_you_mean
 
 DEFAULT_FOLDER = Path("rillway-cluster")
@@ -45,7 +45,7 @@ def make_parser() -> Parser:
         usage="rillway cluster start --nodes N [OPTION ...] [-- DIRECTIVES]\n"
         "       rillway cluster remove [OPTION ...] NODE\n"
         "       rillway cluster upgrade [OPTION ...] --to COMMAND\n"
-        "       rillway cluster status|add|restart|stop [OPTION ...]",
+        "       rillway cluster status|top|add|restart|stop [OPTION ...]",
     )
 
 
@@ -98,6 +98,28 @@ def status_parser() -> Parser:
         "all slots are served, else 1.",
     )
     parser.add_argument("--json", action="store_true", help="print a JSON document")
+    return _with_folder(parser)
+
+
+def top_parser() -> Parser:
+    parser = Parser(
+        "cluster top",
+        "Nodes, slots, links, lags of replicas and rates, live. Exit status: 0 if the last sample "
+        "showed a sound cluster, else 1.",
+    )
+    parser.add_argument(
+        "--every",
+        type=interval,
+        default=1.0,
+        metavar="TIME",
+        help="time between two samples (default: 1s)",
+    )
+    parser.add_argument(
+        "--once", action="store_true", help="print one sample (the default without a terminal)"
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="print an object for each sample, until Ctrl-C"
+    )
     return _with_folder(parser)
 
 
@@ -172,6 +194,7 @@ def _with_folder(parser: Parser) -> Parser:
 JOBS = {
     "start": start_parser,
     "status": status_parser,
+    "top": top_parser,
     "add": add_parser,
     "remove": remove_parser,
     "restart": restart_parser,

@@ -1,4 +1,4 @@
-"""`rillway cluster start|status|add|remove|restart|upgrade|stop`.
+"""`rillway cluster start|status|top|add|remove|restart|upgrade|stop`.
 
 Exits with 0 if the job is done and the cluster is sound, 1 if not, 2 for wrong arguments.
 """
@@ -17,8 +17,11 @@ from rillway.cluster.arguments import DEFAULT_PORT, parse_options
 from rillway.cluster.folder import ClusterFolder, checked_options
 from rillway.cluster.launch import MIN_FOR_FAILOVER, Launch, Wish
 from rillway.cluster.member import ClusterFailed
+from rillway.cluster.picture import Picture, sample_as_json, table
 from rillway.cluster.status import as_json, lines, read_status
+from rillway.pipeline.cli.interruption import Interruption
 
+CLEAR = "\x1b[H\x1b[2J"  # of a terminal
 # The first repetition may be lost as well, if the machine is busy.
 AGAIN_SECONDS, PAUSE_SECONDS = 0.01, 0.25
 
@@ -97,6 +100,24 @@ def status(options: argparse.Namespace) -> int:
     return 0 if found.is_sound else 1
 
 
+def top(options: argparse.Namespace) -> int:
+    """Show samples until Ctrl-C, or one. Rates need two, so the first one is not shown."""
+    folder = ClusterFolder(options.dir)
+    picture, is_screen = Picture(folder), sys.stdout.isatty() and not options.json
+    is_one = options.once or not (is_screen or options.json)
+    sample = picture.take()
+    with Interruption() as interruption:
+        while not interruption.wait(options.every):
+            sample = picture.take()
+            if options.json:
+                say(json.dumps(sample_as_json(folder, sample)))
+            else:
+                say(table(sample) if is_one else f"{CLEAR}{table(sample)}")
+            if is_one:
+                break
+    return 0 if sample.status.is_sound else 1
+
+
 def add(options: argparse.Namespace) -> int:
     """Add a primary, with its share of the slots."""
     folder = ClusterFolder(options.dir)
@@ -156,6 +177,7 @@ def stop(options: argparse.Namespace) -> int:
 JOBS = {
     "start": start,
     "status": status,
+    "top": top,
     "add": add,
     "remove": remove,
     "restart": restart,

@@ -53,6 +53,7 @@ class Node:
     slots: tuple[tuple[int, int], ...] = ()
     migrating: dict[int, str] = field(default_factory=dict, compare=False)
     importing: dict[int, str] = field(default_factory=dict, compare=False)
+    is_linked: bool = field(default=True, compare=False)  # to the node whose view this is
 
     @property
     def address(self) -> str:
@@ -110,7 +111,7 @@ def parse_node(words: Sequence[str]) -> Node:
     epoch = int(words[6])
     return Node(
         *(words[0], host, int(port), flags, primary_id, epoch, bus_port),
-        *(tuple(slots), migrating, importing),
+        *(tuple(slots), migrating, importing, words[7] == "connected"),
     )
 
 

@@ -25,6 +25,13 @@ class NodeStatus:
     problem: str = ""  # "" if there is none
 
     @property
+    def process(self) -> str:
+        """The process: `pid 4211`, `down`, or `another's`."""
+        if not self.is_ours:
+            return "another's"
+        return "down" if self.pid is None else f"pid {self.pid}"
+
+    @property
     def slots(self) -> str:
         """The slots: `0-5460 5470 (5,462 slots)`, or "" for none."""
         if self.node is None or not self.node.slots:
@@ -170,16 +177,11 @@ def lines(status: Status) -> list[str]:
         for row in rows
     ]
     problems = status.problems if status.is_running else ()  # the last line says that all are down
-    return [*(line.rstrip() for line in shown), _sentence(status), *problems]
+    return [*(line.rstrip() for line in shown), sentence(status), *problems]
 
 
 def _row(nodes: Sequence[NodeStatus], status: NodeStatus) -> tuple[str, str, str, str]:
-    state = "down"
-    if not status.is_ours:
-        state = "another's"
-    elif status.pid is not None:
-        state = f"pid {status.pid}"
-    return status.address, role(nodes, status), state, status.slots
+    return status.address, role(nodes, status), status.process, status.slots
 
 
 def role(nodes: Sequence[NodeStatus], status: NodeStatus) -> str:
@@ -193,7 +195,8 @@ def role(nodes: Sequence[NodeStatus], status: NodeStatus) -> str:
     return f"replica of {addresses[0]}" if addresses else "replica"
 
 
-def _sentence(status: Status) -> str:
+def sentence(status: Status) -> str:
+    """Return the state of the cluster as a line."""
     owners = [each for each in status.nodes if each.node and each.node.slots]
     primaries = count_of(len(owners), "primary")
     if status.state == "stopped":

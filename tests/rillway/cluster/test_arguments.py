@@ -18,7 +18,7 @@ def test_what_follows_two_dashes_is_the_nodes() -> None:
 @pytest.mark.parametrize(
     ("words", "what"),
     [
-        ([], "expected one of: start, status, add, remove, restart, upgrade, stop"),
+        ([], "expected one of: start, status, top, add, remove, restart, upgrade, stop"),
         (["stats"], "there is no job 'stats'. Did you mean 'status'?"),
         (["start", "--nodes", "0"], "--nodes takes a number from 1 up"),
         (["start", "--port", "60000"], "--port takes a number from 1 to 55,535"),

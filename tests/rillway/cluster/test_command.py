@@ -119,6 +119,17 @@ def test_a_password_is_used_for_all_nodes(run: Run, tmp_path: Path) -> None:
     assert started.returncode == 0
     assert "note: there is no failover with fewer than three primaries" in started.stdout
     assert f"replica of 127.0.0.1:{port}" in run("status").stdout
+    shown = run("top", "--once", "--every", "0.1s")
+    assert shown.returncode == 0, shown.stderr
+    assert [line.split()[:2] for line in shown.stdout.splitlines()[2:4]] == [
+        [f"127.0.0.1:{port}", "primary"],
+        [f"127.0.0.1:{port + 1}", "replica"],
+    ]
+    document = json.loads(run("top", "--once", "--json", "--every", "0.1s").stdout)
+    assert [(node["links"], node["is_synchronised"]) for node in document["nodes"]] == [
+        (1, True)
+    ] * 2
+    assert document["nodes"][0]["requests_per_s"] > 0
     with redis.Redis(port=port) as client, pytest.raises(redis.AuthenticationError):
         client.ping()
     with redis.Redis(port=port, password="secret", decode_responses=True) as client:
