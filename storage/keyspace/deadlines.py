@@ -67,7 +67,8 @@ class Deadlines:
 
     def at(self, slot: cython.uint) -> cython.long:
         """The time of a slot; NO_DEADLINE for slot 0."""
-        return times_of(self._times)[slot]
+        when_ms: cython.long = times_of(self._times)[slot]
+        return when_ms
 
     # -- changing ------------------------------------------------------------------------------
 
