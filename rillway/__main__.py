@@ -116,6 +116,14 @@ SUBCOMMANDS: dict[str, tuple[Callable[[list[str]], int | None], str]] = {
         "restart a primary under Sentinel: rillway restart --help",
     ),
     "check": (check, "inspect and repair data files: rillway check --help"),
+    "backup": (
+        partial(run, "backup"),
+        "a consistent copy of a running server: rillway backup --help",
+    ),
+    "restore": (
+        partial(run, "restore"),
+        "write or check a back-up: rillway restore --help",
+    ),
     "top": (partial(run, "top"), "watch a server in the terminal: rillway top --help"),
     "consume": (
         partial(run, "consumer"),

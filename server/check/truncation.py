@@ -65,7 +65,7 @@ def truncate(files: Files, report: Report, time_s: int) -> Truncation:
                 f"{part.path} is damaged at offset {part.problem.offset:,}, before {time_s}:"
                 f" {part.problem.reason}. --fix comes first"
             )
-    if not any(part.last_written_s for part in parts):
+    if any(part.requests for part in parts) and not any(part.last_written_s for part in parts):
         raise CannotTruncate(
             f"{report.path} has no times: they come with aof-timestamp-enabled yes"
         )

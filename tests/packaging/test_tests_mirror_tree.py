@@ -23,6 +23,14 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "rillway/cluster/launch.py": "test_command.py beside it, in processes of its own",
     "rillway/cluster/process.py": "test_command.py beside it, in processes of its own",
     **{
+        f"rillway/backup/{module}.py": "test_command.py beside it"
+        for module in ("arguments", "nodes", "snapshot", "source", "work")
+    },
+    **{
+        f"rillway/restore/{module}.py": "test_checking.py, and tests/rillway/backup/test_command.py"
+        for module in ("arguments", "command", "restoring")
+    },
+    **{
         f"rillway/{room}/arguments.py": "test_command.py beside it, and test_main.py"
         for room in (
             *("console", "consumer", "demo", "top", "pipeline/archive", "pipeline/dead_letters"),

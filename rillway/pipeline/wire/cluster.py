@@ -170,7 +170,7 @@ class Cluster(Connection):
             ]
             self._addresses |= dict.fromkeys(range(begin, end + 1), addresses[0])
             known.update(addresses)
-        _others[self.url] = [_at(self.url, address) for address in sorted(known)]
+        _others[self.url] = [url_at(self.url, address) for address in sorted(known)]
 
     @property
     def _host(self) -> str:
@@ -180,7 +180,7 @@ class Cluster(Connection):
         if address in self.left_out:
             raise self.left_out[address]
         if address not in self._connections:
-            self._connections[address] = Connection(_at(self.url, address))
+            self._connections[address] = Connection(url_at(self.url, address))
         return self._connections[address]
 
     def refresh(self) -> None:
@@ -329,7 +329,7 @@ def _text(word: Word) -> str:
     return word.decode(errors="surrogateescape") if isinstance(word, bytes) else str(word)
 
 
-def _at(url: str, address: Address) -> str:
+def url_at(url: str, address: Address) -> str:
     """Return the URL of another node, with the same user and options."""
     parts = urlsplit(url)
     login, at, _ = parts.netloc.rpartition("@")

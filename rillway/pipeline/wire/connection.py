@@ -214,13 +214,18 @@ class Connection:
                 return replies
             self._read_on()
 
-    def _read_on(self) -> None:
+    def receive_raw(self) -> bytes:
+        """Return the next bytes, of what is no reply; all replies before were received."""
         try:
             data = self._socket.recv(RECEIVE_BYTES)
         except OSError as error:
             raise self._lost(error) from error
         if not data:
             raise self._lost("the server closed the connection")
+        return data
+
+    def _read_on(self) -> None:
+        data = self.receive_raw()
         self._reader.feed(data)
         self.received_bytes += len(data)
 

@@ -18,7 +18,7 @@ from commands.keys.serialization import snapshot_options
 from commands.scripting.evaluation import Scripting
 from server.clock import delay_us
 from server.persistence.files import Files, write_all
-from storage.append_only.requests import encode_request, select_request
+from storage.append_only.requests import encode_request, select_request, timestamp_annotation
 from storage.append_only.rewrite import rebuild_requests
 from storage.keyspace.database import Database
 from storage.nodes.listpack_node import DamagedNode
@@ -155,6 +155,8 @@ def write_requests_file(instance: Instance, files: Files, path: str, report: Rep
 
     def produce(write: Write) -> None:
         chunk: list[bytes] = []
+        if instance.config.aof_timestamp_enabled:
+            chunk.append(timestamp_annotation(instance.now_ms // 1000))
         size = begun = 0
         delay = instance.config.rdb_key_save_delay
         for keys, data in _encoded_requests(instance):

@@ -123,6 +123,27 @@ def test_a_base_that_is_later_has_no_earlier_moment(capsys: pytest.CaptureFixtur
     assert server.files.snapshot() == before
 
 
+def test_a_base_of_requests_has_its_time() -> None:
+    """As in Redis; without it, a moment before would have what was written after it."""
+    server = InProcessServer(
+        200_000, appendonly="yes", aof_timestamp_enabled="yes", aof_use_rdb_preamble="no"
+    )
+    server.connect().execute("SET", "k", "v")
+    server.connect().execute("BGREWRITEAOF")
+    server.tick()
+    server.tick()
+    assert run(server.files, LISTED, back_to=199) == BROKEN
+    assert run(server.files, LISTED, back_to=200) == SOUND
+
+
+def test_a_base_after_which_nothing_was_written_is_as_it_was(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    server = InProcessServer(200_000, appendonly="yes")
+    assert run(server.files, LISTED, back_to=250) == SOUND
+    assert "nothing is later than 250" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
