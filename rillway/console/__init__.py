@@ -10,6 +10,7 @@
 `pages`        the answers as HTML
 `events`       server-sent events: samples, and entries as they arrive
 `views`        the content of each page as text
+`queue_views`  the content of the pages of queues
 `formats`      figures as text; keys, names and values in URLs and text
 `watch`        drives the sampler for all viewers of a database
 `history`      lag, pending and age of groups over a day

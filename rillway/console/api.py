@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
 from rillway.command_line.arguments import is_id, moment
-from rillway.console import views
+from rillway.console import queue_views, views
 from rillway.console.console import Console
 from rillway.console.data import actions
 from rillway.console.data.actions import MAX_IDS, ActionResult, Refused
@@ -31,6 +31,10 @@ from rillway.console.security import refusal_of_write
 from rillway.console.watch import Watch
 from rillway.json_bytes import from_json, to_json
 from rillway.pipeline.wire.ids import format_id, make_id, parse_id
+from rillway.queues.finder import Known
+from rillway.queues.frameworks import BY_NAME
+from rillway.queues.queue import ACTIONS, STATES, Action, State
+from rillway.queues.queue import Refused as QueueRefused
 from rillway.sampler import GroupFigures
 
 Handler: TypeAlias = Callable[["Call"], Awaitable[Any]]
@@ -144,6 +148,13 @@ class Call:
         except ValueError as error:
             raise ApiError(400, "BAD", f"ids: {error}") from None
 
+    def job_ids(self) -> list[str]:
+        ids = self.body.get("ids")
+        is_list = isinstance(ids, list) and all(isinstance(one, str) for one in ids)
+        if not is_list or not ids or len(ids) > MAX_IDS:
+            raise ApiError(400, "BAD", f"ids: expected a list of 1 to {MAX_IDS} texts")
+        return list(dict.fromkeys(ids))
+
     def name(self, name: str) -> bytes:
         """Return a name that is not empty."""
         try:
@@ -220,7 +231,7 @@ def as_api_error(error: Exception) -> ApiError:
     """Convert an error. Raises `error` itself if it is a defect of the console."""
     if isinstance(error, ApiError):
         return error
-    if isinstance(error, redis.RedisError | Refused):
+    if isinstance(error, redis.RedisError | Refused | QueueRefused):
         code, text = error_code(error), str(error)
         if isinstance(error, UNREACHABLE) and code not in STATUSES:
             return ApiError(502, "UNREACHABLE", text)
@@ -415,6 +426,57 @@ def outcome(found: ActionResult) -> dict[str, Any]:
     return {"done": found.done, "gone": found.gone}
 
 
+# -- queues ----------------------------------------------------------------------------------------
+
+
+async def queues(call: Call) -> Any:
+    found = await (await call.watch()).queues.ready()
+    return {
+        "items": [one.as_json() for one in found.finder.queues],
+        "complete": found.finder.has_passed,
+    }
+
+
+async def known_queue(call: Call) -> Known:
+    """Return the queue that the path names. Raises ApiError."""
+    found = await (await call.watch()).queues.ready()
+    label = from_path(call.request.path_params["queue"])
+    known = found.finder.find(call.request.path_params["framework"], label)
+    if known is None:
+        raise ApiError(404, "GONE", "there is no such queue")
+    return known
+
+
+def state_of(call: Call) -> State:
+    state = call.text("state", "waiting")
+    if state not in STATES:
+        raise ApiError(400, "BAD", f"state: expected one of {', '.join(STATES)}")
+    return state
+
+
+async def jobs(call: Call) -> Any:
+    known = await known_queue(call)
+    first, limit = call.number("offset", 0, 10_000_000), call.limit()
+    found = await (await call.watch()).queues.jobs(known, state_of(call), first, limit)
+    return {
+        "jobs": [one.as_json() for one in found],
+        "next": first + limit if len(found) == limit else None,
+    }
+
+
+def job_action(action: Action) -> Handler:
+    """Return the handler of an action on jobs."""
+
+    async def handler(call: Call) -> Any:
+        known = await known_queue(call)
+        if action not in BY_NAME[known.queue.framework].actions:
+            raise ApiError(409, "ERR", f"jobs of {known.queue.framework} are shown only")
+        done = await (await call.watch()).queues.act(known, action, call.job_ids())
+        return {"done": done}
+
+    return handler
+
+
 # -- events ----------------------------------------------------------------------------------------
 
 
@@ -449,6 +511,7 @@ PLAIN_VIEWS: dict[str, type[views.BaseView]] = {
     "clients": views.Clients,
     "replication": views.Replication,
     "header": views.BaseView,
+    "queues": queue_views.Queues,
 }
 
 
@@ -464,6 +527,8 @@ def view_of(call: Call) -> views.View:
         return views.StreamView(opened=key, tailed=tailed, name=key)
     if name == "group":
         return views.GroupView(opened=key, name=key, group=group_name)
+    if name == "queue":
+        return queue_views.QueueView(framework=call.text("framework"), label=key)
     raise ApiError(400, "BAD", "view: there is no such view")
 
 
@@ -471,6 +536,7 @@ def view_of(call: Call) -> views.View:
 
 STREAM = "/api/s/{db:db}/{key:name}"
 GROUP = STREAM + "/g/{group:name}"
+QUEUE = "/api/q/{db:db}/{framework}/{queue:name}"
 READS: dict[str, Handler] = {
     "/api/server": server,
     "/api/slow": slow,
@@ -483,6 +549,8 @@ READS: dict[str, Handler] = {
     GROUP: group,
     GROUP + "/pending": pending,
     GROUP + "/history": history,
+    "/api/queues": queues,
+    QUEUE + "/jobs": jobs,
     "/events": events,
 }
 WRITES: dict[str, Handler] = {
@@ -491,6 +559,7 @@ WRITES: dict[str, Handler] = {
     GROUP + "/ack": acknowledge,
     GROUP + "/claim": claim,
     GROUP + "/dead-letter": dead_letter,
+    **{f"{QUEUE}/{action}": job_action(action) for action in ACTIONS},
 }
 
 

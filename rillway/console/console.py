@@ -14,6 +14,7 @@ from rillway.console.data.link import UNREACHABLE, Link, options_in
 from rillway.console.events import Audience
 from rillway.console.login import Attempts, Session, Sessions, is_same
 from rillway.console.watch import SHARE
+from rillway.queues.finder import SHARE as QUEUES_SHARE
 
 CLEAN_UP_SECONDS = 60.0
 
@@ -141,6 +142,7 @@ class Console:
     def _share_time(self) -> None:
         for audience in self._audiences.values():
             audience.watch.sampler.budget.share = SHARE / len(self._audiences)
+            audience.watch.queues.finder.budget.share = QUEUES_SHARE / len(self._audiences)
 
     async def _keep_clean(self) -> None:
         while True:

@@ -15,13 +15,15 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from rillway import __version__
-from rillway.console import formats, views
+from rillway.console import formats, queue_views, views
 from rillway.console.api import (
     ApiError,
     Call,
     as_api_error,
     entries_query,
+    known_queue,
     session_of,
+    state_of,
     streams_view,
 )
 from rillway.console.console import Console, Kind
@@ -34,6 +36,8 @@ from rillway.console.login import COOKIE, SESSION_SECONDS
 from rillway.console.security import is_same_origin
 from rillway.dead_letter import CONSUMER, DELIVERIES, ERROR, GROUP, ID, NAMES, STREAM
 from rillway.plurals import count_of
+from rillway.queues.frameworks import BY_NAME
+from rillway.queues.queue import STATES
 from rillway.sampler.figures import GroupFigures
 from rillway.sampler.replies import as_map
 
@@ -168,6 +172,57 @@ async def replication(call: Call) -> Response:
         shown=views.Replication().show(watch),
         events=events_of("replication", db=str(call.db)),
         cluster=await read_cluster(call.link, call.db),
+    )
+
+
+# -- queues ----------------------------------------------------------------------------------------
+
+JOB_BUTTONS = {
+    "waiting": (("front", "To the front…"), ("remove", "Remove…")),
+    "delayed": (("remove", "Remove…"),),
+    "failed": (("retry", "Retry…"), ("remove", "Remove…")),
+}
+
+
+async def queues(call: Call) -> Response:
+    watch = await call.watch()
+    await watch.queues.ready()
+    return render(
+        call.request,
+        "queues.html",
+        shown=queue_views.Queues().show(watch),
+        db=call.db,
+        events=events_of("queues", db=str(call.db)),
+    )
+
+
+async def queue(call: Call) -> Response:
+    known, state = await known_queue(call), state_of(call)
+    watch = await call.watch()
+    framework, label = known.queue.framework, known.queue.label
+    first, limit = call.number("offset", 0, 10_000_000), call.limit()
+    jobs = await watch.queues.jobs(known, state, first, limit)
+    shown = queue_views.QueueView(framework=framework, label=label).show(watch)
+    shown["tables"]["jobs"] = [queue_views.job_row(one) for one in jobs]
+    offers = BY_NAME[framework].actions
+    actions = [one for one in JOB_BUTTONS.get(state, ()) if one[0] in offers]
+    has_more = len(jobs) == limit
+    can_write = not call.console.settings.is_read_only
+    return render(
+        call.request,
+        "queue.html",
+        shown=shown,
+        db=call.db,
+        name=views.short(label),
+        framework=framework,
+        base=queue_views.queue_path(call.db, known),
+        state=state,
+        states=STATES,
+        notes=queue_views.unknown_notes(framework),
+        actions=actions if can_write else [],
+        following="?" + urlencode({"state": state, "offset": first + limit}) if has_more else None,
+        api=f"/api/q/{call.db}/{framework}/{to_path(label)}",
+        events=events_of("queue", db=str(call.db), framework=framework, key=to_path(label)),
     )
 
 
@@ -473,6 +528,8 @@ PAGES: dict[str, Page] = {
     STREAM_PATH: stream,
     STREAM_PATH + "/e/{id}": entry,
     STREAM_PATH + "/g/{group:name}": group,
+    "/queues": queues,
+    "/q/{db:db}/{framework}/{queue:name}": queue,
     "/slow": plain("slow", views.Slow),
     "/memory": plain("memory", views.Memory),
     "/clients": plain("clients", views.Clients),

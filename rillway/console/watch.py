@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 import redis
 
 from rillway.console.data.link import UNREACHABLE, Link
+from rillway.console.data.queues import QueueWatch
 from rillway.console.history import MAX_GROUPS, History, Sample
 from rillway.sampler import GroupFigures, Sampler, StreamFigures
 
@@ -63,6 +64,7 @@ class Watch:
     ) -> None:
         self.link, self.db = link, db
         self.sampler = Sampler()
+        self.queues = QueueWatch(link, db, clock)
         self.history = History()
         self.traces = Traces()
         self.worst: list[GroupOfStream] = []
@@ -87,6 +89,7 @@ class Watch:
         return self
 
     async def close(self) -> None:
+        await self.queues.close()
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):

@@ -9,6 +9,7 @@ A client of any Redis server, over rillway/sampler. It never writes.
 `history`   lag over the last minutes, for sparklines
 `screen`    state and figures to the lines of a screen, or to plain lines: pure
 `tables`    the parts of the screen: streams, groups, consumers, clients, entries
+`queue_table`  the table of queues of job frameworks: pure
 `text`      text in cells of a terminal: safe, cut, padded; numbers and sparklines
 `terminal`  termios, keys, resizing, the alternate screen
 """

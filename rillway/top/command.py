@@ -17,8 +17,9 @@ from urllib.parse import urlsplit
 
 from rillway.pipeline.cli.interruption import Interruption
 from rillway.pipeline.wire.connection import Connection, ConnectionLost
-from rillway.pipeline.wire.sampling import ROUND_SHARE
+from rillway.pipeline.wire.sampling import ROUND_SHARE, find_queues
 from rillway.pipeline.wire.urls import public_url, with_database
+from rillway.queues.finder import Finder
 from rillway.sampler import Sampler
 from rillway.top.arguments import parse_options
 from rillway.top.feed import Feed, run_rounds
@@ -63,7 +64,7 @@ def print_samples(options: argparse.Namespace, connection: Connection) -> int:
     Rates need two samples, so the first one is not printed.
     """
     sampler = make_sampler(options, share=ROUND_SHARE, every_consumer=True)
-
+    finder = Finder(share=ROUND_SHARE)
     taken = 0
 
     def show() -> None:
@@ -71,14 +72,17 @@ def print_samples(options: argparse.Namespace, connection: Connection) -> int:
         taken += 1
         if taken == 1:
             return
+        finder.begin_round()
+        find_queues(connection, finder)
         if options.json:
-            print(json.dumps(sampler.as_json()), flush=True)
+            queues = [known.as_json() for known in finder.queues]
+            print(json.dumps(sampler.as_json() | {"queues": queues}), flush=True)
             return
         streams = arrange(list(sampler.streams.values()), State())
         state = State(columns=PLAIN_COLUMNS, ascii_only=options.ascii)
         view = View(
             state, Shown(streams), sampler.server, address=address(options.url),
-            db=options.db, now_ms=sampler.time_ms,
+            db=options.db, now_ms=sampler.time_ms, queues=finder.queues,
         )  # fmt: skip
         print("\n".join(listing(view)), flush=True)
 
@@ -118,6 +122,7 @@ def watch(terminal: Terminal, feed: Feed, state: State, options: argparse.Namesp
         columns, rows = terminal.size
         state = replace(state, columns=columns, rows=rows)
         feed.is_paused = state.is_paused
+        feed.wants_queues = state.view == "queues"
         view = make_view(feed, state, history, options)
         screen = Screen(view)
         terminal.draw(screen.lines)
@@ -147,6 +152,7 @@ def make_view(feed: Feed, state: State, history: History, options: argparse.Name
             known_streams=sampler.known_streams,
             entries=sampler.entries,
             lost=feed.lost,
+            queues=feed.finder.queues if feed.finder.has_passed else None,
         )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 
 from rillway.pipeline.wire.connection import Connection, ConnectionLost
 from rillway.pipeline.wire.sampling import sample_round
+from rillway.queues.finder import Finder
 from rillway.sampler import Sampler
 from rillway.top.tables import local_clock
 
@@ -24,6 +25,9 @@ class Feed:
     def __init__(self, url: str, sampler: Sampler, connection: Connection) -> None:
         self.url = url
         self.sampler = sampler
+        # The queues, found and measured only while `wants_queues`.
+        self.finder = Finder()
+        self.wants_queues = False
         self.lock = threading.Lock()
         self.lost: str | None = None
         self.is_paused = False
@@ -79,8 +83,20 @@ class Feed:
                 self.sampler.accept(replies, time.monotonic())
                 if self.sampler.time_ms != time_ms:
                     self._seen_s = now_s
+        wait_s = self._find_queues() if self.wants_queues else 1.0
         with self.lock:
-            return max(self.sampler.wait_s(time.monotonic()), LEAST_WAIT_S)
+            return max(min(self.sampler.wait_s(time.monotonic()), wait_s), LEAST_WAIT_S)
+
+    def _find_queues(self) -> float:
+        """Send one batch of the finder, if it is due. Returns how long it waits."""
+        assert self._connection is not None
+        with self.lock:
+            requests = self.finder.plan(time.monotonic())
+        if requests:
+            replies = self._connection.call_all(requests)
+            with self.lock:
+                self.finder.accept(replies, time.monotonic())
+        return self.finder.wait_s(time.monotonic())
 
     def _lose(self, error: Exception) -> None:
         if self._connection is not None:
@@ -88,6 +104,7 @@ class Feed:
         self._connection = None
         with self.lock:
             self.sampler.reset()
+            self.finder.reset()
         if self.lost is None:
             self.lost = f"no connection since {local_clock(round(time.time() * 1000))}: {error}"
 

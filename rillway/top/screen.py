@@ -12,6 +12,7 @@ from itertools import zip_longest
 from rillway.sampler import ServerFigures
 from rillway.text import short_count, short_duration, short_size
 from rillway.top import tables
+from rillway.top.queue_table import queue_lines
 from rillway.top.state import CONSUMERS, GROUPS, STREAMS
 from rillway.top.tables import View, consumer_table, group_table, stream_table
 from rillway.top.text import (
@@ -123,6 +124,7 @@ class Screen:
         if view.state.view == "keys":
             return tables.key_lines(self._cells)
         fillings = {
+            "queues": queue_lines,
             "entries": tables.entry_lines,
             "clients": tables.client_lines,
             "slow": tables.all_slow_lines,
@@ -281,6 +283,8 @@ def listing(view: View) -> list[str]:
                 lines += _texts(consumer_table(replace(of_stream, state=state), cells, UNLIMITED))
             else:
                 lines += _texts(tables.wait_lines(of_stream, cells))
+    if view.queues:
+        lines += ["", *_texts(queue_lines(view, cells))]
     return lines
 
 

@@ -25,15 +25,16 @@ COLUMNS = (
     ("oldest", "oldest_ms"),
 )
 STREAMS, GROUPS, CONSUMERS = 0, 1, 2
-VIEWS = {"e": "entries", "c": "clients", "l": "slow", "?": "keys"}
+VIEWS = {"Q": "queues", "e": "entries", "c": "clients", "l": "slow", "?": "keys"}
 
 
 @dataclass(frozen=True, slots=True)
 class State:
     """The state. `level`: the table of the cursor: STREAMS, GROUPS or CONSUMERS.
 
-    `view`: what fills the screen instead of tables: entries, clients, slow, keys. `scroll`: the
-    number of lines scrolled past in it. `wants_database`: the next database should be shown.
+    `view`: what fills the screen instead of tables: queues, entries, clients, slow, keys.
+    `scroll`: the number of lines scrolled past in it. `wants_database`: the next database should
+    be shown.
     """
 
     columns: int = 80

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from textwrap import wrap
 
+from rillway.queues.finder import Known
 from rillway.sampler import ConsumerFigures, GroupFigures, ServerFigures, SlowRequest, StreamFigures
 from rillway.sampler.trend import waits_sentences
 from rillway.text import short_count, short_duration, short_size
@@ -50,6 +51,8 @@ class View:
     known_streams: int = 0
     entries: Sequence[tuple[str, list[bytes]]] | None = None
     lost: str | None = None
+    # None while they are looked for.
+    queues: Sequence[Known] | None = None
     clock: Callable[[int], str] = local_clock
 
     def spark(self, stream: bytes, group: bytes | None, cells: int, span_ms: int) -> str:
@@ -476,6 +479,7 @@ KEYS: Mapping[str, str] = {
     "/": "show only streams with this in their name",
     "1 to 8, s": "sort by a column, by the next one",
     "r": "sort the other way round",
+    "Q": "queues of job frameworks",
     "e": "the newest entries of the stream",
     "c": "clients",
     "l": "slow requests",

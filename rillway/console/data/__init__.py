@@ -5,4 +5,5 @@
 `facts`    the cluster, a stream's policy
 `groups`   groups, consumers, pending entries
 `actions`  acknowledge, claim, dead-letter, send back, add
+`queues`   queues of job frameworks, their jobs, actions on them
 """

@@ -12,6 +12,9 @@ const WORDS = {
   claim: { verb: "Claim", done: "claimed" },
   "dead-letter": { verb: "Move to the dead letters", done: "moved to the dead letters" },
   redrive: { verb: "Send back", done: "sent back" },
+  retry: { verb: "Run again", done: "will run again" },
+  remove: { verb: "Remove", done: "removed" },
+  front: { verb: "Move to the front", done: "moved to the front" },
 };
 
 async function post(path, body) {
@@ -30,6 +33,7 @@ const count = (number, one, many) => `${number} ${number === 1 ? one : many}`;
 // -- confirmation ---------------------------------------------------------------------------------
 
 function question(action, number, scope) {
+  if (scope.queue) return `${WORDS[action].verb}: ${count(number, "job", "jobs")} of queue ${scope.queue}?`;
   const place = scope.group ? `group ${scope.group} of stream ${scope.stream}` : `stream ${scope.stream}`;
   const whose = scope.owner ? ` of consumer ${scope.owner}` : "";
   const what = count(number, "entry", "entries");
@@ -51,8 +55,10 @@ function confirm(action, ids, scope) {
     const button = form.querySelector("[type=submit]");
     button.disabled = true;
     try {
-      report(action, ids, await post(action, body));
+      const answer = await post(action, body);
       dialog.close();
+      if (scope.queue) reportJobs(action, ids, answer);
+      else report(action, ids, answer);
     } catch (failure) {
       error.textContent = failure.message;
     } finally {
@@ -60,6 +66,13 @@ function confirm(action, ids, scope) {
     }
   };
   dialog.showModal();
+}
+
+function reportJobs(action, ids, { done }) {
+  const missed = ids.length - done;
+  const rest = missed ? `; ${count(missed, "was", "were")} left: taken meanwhile, or the framework's rules forbid it` : "";
+  notice(`${count(done, "job", "jobs")} ${WORDS[action].done}${rest}. Open the page again to see the queue.`, done === 0);
+  for (const row of picked()) row.dataset.state = "gone";
 }
 
 function report(action, ids, { done, gone }) {
@@ -99,12 +112,12 @@ async function owned(consumer) {
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("[data-action]");
   if (!button) return;
-  const { stream, group } = button.closest("[data-stream]").dataset;
+  const { stream, group, queue } = button.closest("[data-stream]").dataset;
   const row = button.closest("tr[data-key]");
   if (!row) {
     const rows = picked();
     const idle = Math.min(...rows.map((one) => Number(one.dataset.idle)));
-    confirm(button.dataset.action, rows.map((one) => one.dataset.key), { stream, group, idle });
+    confirm(button.dataset.action, rows.map((one) => one.dataset.key), { stream, group, queue, idle });
     return;
   }
   try {

@@ -1,9 +1,9 @@
-// The keyboard: / filter, g o and g s pages, j and k rows, ? help. Off if the viewer wants that.
+// The keyboard: / filter, g o, g s and g q pages, j and k rows, ? help. Off if the viewer wants that.
 
 const help = document.getElementById("help");
 const switchBox = document.getElementById("keys-on");
 const STORED = "rillway-keys";
-const PAGES = { o: "/", s: "/streams" };
+const PAGES = { o: "/", s: "/streams", q: "/queues" };
 
 switchBox.checked = localStorage.getItem(STORED) !== "off";
 switchBox.addEventListener("change", () => {

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from rillway.pipeline.wire.connection import Connection, ServerError
 from rillway.pipeline.wire.facts import NO_SUCH_KEY
+from rillway.queues.finder import Finder
 from rillway.sampler import Sampler
 from rillway.sampler.trend import GroupSample, group_samples
 
@@ -28,6 +29,16 @@ def sample_round(connection: Connection, sampler: Sampler) -> None:
     while not sampler.round_done:
         if not take_step(connection, sampler):
             time.sleep(sampler.wait_s(time.monotonic()))
+
+
+def find_queues(connection: Connection, finder: Finder) -> None:
+    """Find and measure all queues once. Raises ConnectionLost."""
+    while not finder.is_complete:
+        requests = finder.plan(time.monotonic())
+        if requests:
+            finder.accept(connection.call_all(requests), time.monotonic())
+        else:
+            time.sleep(finder.wait_s(time.monotonic()))
 
 
 def sample_groups(connection: Connection, sampler: Sampler) -> list[GroupSample]:
