@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -37,7 +37,7 @@ def name_of(path: Path) -> str:
 
 
 def imported(path: Path, names: Container[str]) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in statements(ast.parse(path.read_text()).body):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in names)
         elif isinstance(node, ast.ImportFrom):
@@ -48,6 +48,14 @@ def imported(path: Path, names: Container[str]) -> Iterator[str]:
                     yield inner
                 elif node.module in names:
                     yield node.module
+
+
+def statements(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """Those of a body and in them, without their expressions: these are most of a tree."""
+    for node in body:
+        yield node
+        for part in ("body", "orelse", "handlers", "finalbody", "cases"):
+            yield from statements(getattr(node, part, ()))
 
 
 def circle_in(graph: Graph) -> list[str]:
