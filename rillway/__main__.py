@@ -137,6 +137,10 @@ SUBCOMMANDS: dict[str, tuple[Callable[[list[str]], int | None], str]] = {
         partial(run, "pipeline.query"),
         "a range of entries, from archive and memory: rillway query --help",
     ),
+    "sql": (
+        partial(run, "pipeline.relations"),
+        "SQL over streams, from archive and memory: rillway sql --help",
+    ),
     "replay": (
         partial(run, "pipeline.replay"),
         "add archived entries to a stream again: rillway replay --help",

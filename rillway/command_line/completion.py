@@ -39,6 +39,7 @@ PARSERS = {
     "consume": "rillway.consumer.arguments",
     "archive": "rillway.pipeline.archive.arguments",
     "query": "rillway.pipeline.query.arguments",
+    "sql": "rillway.pipeline.relations.arguments",
     "replay": "rillway.pipeline.replay.arguments",
     "dead-letters": "rillway.pipeline.dead_letters.arguments",
     "latency": "rillway.pipeline.latency.arguments",

@@ -13,6 +13,7 @@ docs/architecture/pipeline.md for how.
     cli/           what the commands share
     archive/       `rillway archive`: entries that left memory, as a Delta table
     query/         `rillway query`: archive and memory as one
+    relations/     `rillway sql`: SQL over both, by DuckDB
     replay/        `rillway replay`: archived entries, added to a stream again
     dead_letters/  `rillway dead-letters`: entries that were delivered too often
     lag/           `rillway lag`: how far consumer groups are behind
@@ -31,15 +32,17 @@ from rillway.lazy import lazy
 
 if TYPE_CHECKING:
     from rillway.pipeline.query.history import read_history
+    from rillway.pipeline.relations.answer import sql
     from rillway.pipeline.spark.frames import stream_frame
     from rillway.pipeline.spark.spark_session import spark_session
 
-__all__ = ["read_history", "spark_session", "stream_frame"]
+__all__ = ["read_history", "spark_session", "sql", "stream_frame"]
 
 HOMES = {
     "read_history": "rillway.pipeline.query.history",
     "stream_frame": "rillway.pipeline.spark.frames",
     "spark_session": "rillway.pipeline.spark.spark_session",
+    "sql": "rillway.pipeline.relations.answer",
 }
 
 

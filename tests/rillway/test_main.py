@@ -79,7 +79,9 @@ def test_arguments_after_the_sub_command_are_handed_on(monkeypatch: pytest.Monke
     assert seen == [["redis.conf", "--port", "7000"]]
 
 
-@pytest.mark.parametrize("name", ["archive", "query", "replay", "dead-letters", "latency", "lag"])
+@pytest.mark.parametrize(
+    "name", ["archive", "query", "sql", "replay", "dead-letters", "latency", "lag"]
+)
 def test_the_commands_of_the_pipeline_explain_themselves(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -126,7 +128,8 @@ def test_without_the_extra_the_error_names_it(capsys: pytest.CaptureFixture[str]
 
 @pytest.mark.usefixtures("no_extra")
 @pytest.mark.parametrize(
-    "name", ["archive", "archive compact", "query", "replay", "dead-letters", "latency", "lag"]
+    "name",
+    ["archive", "archive compact", "query", "sql", "replay", "dead-letters", "latency", "lag"],
 )
 def test_help_needs_no_extra(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:

@@ -33,7 +33,7 @@ from rillway.pipeline.archive.files.parquet_files import (
     id_at,
     statistics,
 )
-from rillway.pipeline.archive.files.scanning import Scan, may_have_rows
+from rillway.pipeline.archive.files.scanning import Condition, Scan, may_have_rows
 from rillway.pipeline.archive.files.sorting import Repeats, distinct, sorted_runs
 from rillway.pipeline.archive.files.store import (
     ArchiveError,
@@ -43,7 +43,6 @@ from rillway.pipeline.archive.files.store import (
 )
 from rillway.pipeline.arrow.decoder import RawEntry
 from rillway.pipeline.arrow.schema import FIELDS, arrow_schema
-from rillway.pipeline.ranges.filters import Expression
 from rillway.pipeline.ranges.reader import BATCH_BYTES
 from rillway.pipeline.wire.ids import MAX_ID, MAX_SEQ, MIN_ID, ms_of
 
@@ -77,7 +76,8 @@ class StreamRows:
 
     `columns`, `layouts`: needed to rebuild entries; `typed`: additional columns of batches; `ends`:
     the archived end by epoch, after which another program may not have added rows; `condition`:
-    rows for which it does not hold may be missing.
+    rows for which it does not hold may be missing; `only`: batches need just these columns, which
+    are none of fields, and have those of the key.
     """
 
     store: Store
@@ -88,7 +88,8 @@ class StreamRows:
     layouts: Layouts = field(default_factory=dict)
     typed: tuple[pa.Field, ...] = ()
     ends: Mapping[int, int] = field(default_factory=dict)
-    condition: Expression | None = None
+    condition: Condition | None = None
+    only: frozenset[str] | None = None
 
     def batches(self) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Yield epochs and rows, with all fields of the entries. Raises ArchiveError."""
@@ -187,13 +188,23 @@ class StreamRows:
     @property
     def _schema(self) -> pa.Schema:
         """The columns of files that batches need."""
-        wanted = {*arrow_schema().names, EPOCH, LAYOUT, *columns_of(self.layouts)}
-        wanted.update(column.name for column in self.typed)
+        if self._is_partial:
+            wanted = {*KEYS, *(self.only or ())}
+        else:
+            wanted = {*arrow_schema().names, EPOCH, LAYOUT, *columns_of(self.layouts)}
+            wanted.update(column.name for column in self.typed)
         every = (*FILE_SCHEMA, *self.columns.fields)
         return pa.schema([each for each in every if each.name in wanted])
 
+    @property
+    def _is_partial(self) -> bool:
+        """True if rows are read with a part of their columns. Others' rows are checked first."""
+        return self.only is not None and all(file.is_own for file in self.files)
+
     def _rebuilt(self, rows: pa.RecordBatch, path: str = "") -> pa.RecordBatch:
         """Return rows as entries, with all fields. Raises ArchiveError."""
+        if self._is_partial:
+            return aligned(rows, self._schema)
         entry = arrow_schema()
         try:
             fields = rebuilt(rows, self.layouts, self.columns.by_name)
@@ -204,7 +215,7 @@ class StreamRows:
         return aligned(whole, pa.schema([*entry, *self.typed]))
 
     def _scanned(
-        self, file: ArchivedFile, segment: Segment, condition: Expression
+        self, file: ArchivedFile, segment: Segment, condition: Condition
     ) -> Iterator[pa.RecordBatch]:
         """Yield rows for which the condition may hold, not rebuilt yet.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,7 +21,7 @@ from rillway.pipeline.archive.columns.layouts import LAYOUT
 from rillway.pipeline.archive.columns.schema import RESCUED
 from rillway.pipeline.archive.files.parquet_files import EPOCH, STREAM, ArchivedFile
 from rillway.pipeline.arrow.schema import FIELDS
-from rillway.pipeline.ranges.filters import Expression
+from rillway.pipeline.ranges.filters import Bounds
 
 ID, HALVES = "id", ("ms", "seq")
 # Columns that mostly have one value in a row group, or none, with the leaf that shows it.
@@ -32,7 +32,22 @@ MAX_ROWS, MAX_VALUES = 100_000, 1_000_000
 VARIED = object()
 
 
-def may_have_rows(condition: Expression, file: ArchivedFile) -> bool:
+class Condition(Protocol):
+    """A condition of rows, which needs the columns `names`."""
+
+    @property
+    def names(self) -> frozenset[str]: ...
+
+    def __call__(self, batch: pa.RecordBatch) -> pa.Array:
+        """Return whether it holds, for each row."""
+        ...
+
+    def may_hold(self, bounds: Bounds) -> bool:
+        """Return False if it holds for no row within bounds."""
+        ...
+
+
+def may_have_rows(condition: Condition, file: ArchivedFile) -> bool:
     """Return False if the condition holds for no row of a file, by the bounds in the log."""
     known = file.known
 
@@ -47,7 +62,7 @@ def may_have_rows(condition: Expression, file: ArchivedFile) -> bool:
 class Scan:
     """A scan of the row groups of a file. `schema`: the wanted columns; some may be missing."""
 
-    condition: Expression
+    condition: Condition
     parquet: pq.ParquetFile
     schema: pa.Schema
     places: dict[str, int] = field(default_factory=dict)
@@ -118,7 +133,7 @@ class Scan:
         for name in self.schema.names:
             if name not in found and name != ID:
                 found[name] = self._repeated(name, constants, len(at))
-        if ID not in found:
+        if ID in self.schema.names and ID not in found:
             texts = [found[name].cast(pa.string()) for name in HALVES]
             found[ID] = pc.binary_join_element_wise(*texts, "-")
         columns = [found[name] for name in self.schema.names]

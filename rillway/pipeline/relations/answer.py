@@ -1,0 +1,168 @@
+"""The answer to a statement in SQL over archive and memory, by DuckDB.
+
+Each stream that a statement names is a relation (relation.py), held from before the first row is
+read to after the last one, as in a query of one stream: so each entry is there once, whatever is
+archived and trimmed meanwhile.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from rillway.pipeline.archive.limits import ALL
+from rillway.pipeline.archive.table import ArchiveTable
+from rillway.pipeline.query.history import open_history
+from rillway.pipeline.ranges.discovery import kinds_of
+from rillway.pipeline.relations.relation import Reads, StreamDataset
+from rillway.pipeline.wire.cluster import connect
+from rillway.pipeline.wire.urls import DEFAULT_URL
+
+if TYPE_CHECKING:
+    import duckdb
+
+EXTRA_MISSING = "this needs DuckDB: pip install 'rillway[sql]'"
+RESULT_ROWS = 10_000
+
+
+class SqlFailed(Exception):
+    """A statement cannot be answered; the message is DuckDB's. `is_wrong`: it is no SQL."""
+
+    def __init__(self, text: str, *, is_wrong: bool = False) -> None:
+        super().__init__(text)
+        self.is_wrong = is_wrong
+
+
+class SqlUnavailable(Exception):
+    """DuckDB is missing; the text says what to install."""
+
+
+def sql(
+    text: str,
+    *,
+    archive: str | Path | None = None,
+    url: str = DEFAULT_URL,
+    epochs: str = ALL,
+    memory: str | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    advanced: Callable[[int], None] = lambda rows: None,
+    note: Callable[[str], None] = lambda text: None,
+) -> pa.RecordBatchReader:
+    """Return the result of one statement, as a stream of Arrow batches.
+
+    Each stream is a relation of its name: `SELECT count(*) FROM orders`. The streams are held until
+    the result is read to its end or closed. `epochs`: `all`, or `current` for the history that
+    leads to the streams in memory; `memory`: what DuckDB may use, such as `2GB`; `advanced`: called
+    with numbers of rows that were read; `note`: called with sentences.
+
+    Raises SqlUnavailable, SqlFailed and the errors of `open_history`, also while it is read.
+    """
+    with ExitStack() as stack:
+        connection = _connected(stack, memory)
+        reads = Reads(advanced)
+        tables = _tables(connection, text)
+        # Others are files, or DuckDB says that there is no such table.
+        for name in _streams(url, archive, sorted(tables), storage_options):
+            history = stack.enter_context(
+                open_history(
+                    url, name, archive, epochs=epochs, storage_options=storage_options, say=note
+                )
+            )
+            for each in history.notes:
+                note(each)
+            connection.register(name, StreamDataset(history, reads))
+        reader = _executed(connection, text, reads)
+        return pa.RecordBatchReader.from_batches(
+            reader.schema, _held(reader, reads, stack.pop_all())
+        )
+
+
+def _connected(stack: ExitStack, memory: str | None) -> duckdb.DuckDBPyConnection:
+    """Return a database in memory, which spills to a temporary folder."""
+    try:
+        import duckdb
+    except ImportError:
+        raise SqlUnavailable(EXTRA_MISSING) from None
+    folder = stack.enter_context(TemporaryDirectory(prefix="rillway-sql-"))
+    settings: dict[str, str | bool | int | float | list[str]] = {
+        # Names are streams, tables and files, not variables of Python.
+        "python_enable_replacements": "false",
+        "temp_directory": os.fspath(folder),
+    }
+    if memory is not None:
+        settings["memory_limit"] = memory
+    try:
+        connection = stack.enter_context(duckdb.connect(config=settings))
+        connection.execute("SET TimeZone = 'UTC'")
+    except duckdb.Error as error:
+        raise SqlFailed(str(error), is_wrong=True) from None
+    return connection
+
+
+def _tables(connection: duckdb.DuckDBPyConnection, text: str) -> set[str]:
+    """Return the names of tables, files and the like in a statement. Raises SqlFailed."""
+    import duckdb
+
+    try:
+        if (number := len(connection.extract_statements(text))) != 1:
+            raise SqlFailed(f"{number} statements: one is answered at a time", is_wrong=True)
+        parsed = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [text])
+        tree = json.loads(parsed.fetchall()[0][0])
+    except duckdb.Error as error:
+        raise SqlFailed(str(error), is_wrong=True) from None
+    if tree["error"]:
+        raise SqlFailed("only a SELECT is answered", is_wrong=True)
+    return set(_named(tree))
+
+
+def _named(node: object) -> Iterator[str]:
+    """Yield the names of tables in a tree of DuckDB's parser."""
+    if isinstance(node, list):
+        for each in node:
+            yield from _named(each)
+    elif isinstance(node, dict):
+        if node.get("type") == "BASE_TABLE" and not node.get("schema_name"):
+            yield node["table_name"]
+        for each in node.values():
+            yield from _named(each)
+
+
+def _streams(
+    url: str, archive: str | Path | None, names: Sequence[str], options: Mapping[str, str] | None
+) -> list[str]:
+    """Return the names of streams, archived ones or in memory."""
+    archived = {} if archive is None else ArchiveTable.open(archive, options).records
+    with connect(url) as connection:
+        kinds = kinds_of(connection, names)
+    return [name for name in names if name in archived or kinds[name] == "stream"]
+
+
+def _executed(
+    connection: duckdb.DuckDBPyConnection, text: str, reads: Reads
+) -> pa.RecordBatchReader:
+    import duckdb
+
+    try:
+        return connection.execute(text).to_arrow_reader(RESULT_ROWS)
+    except duckdb.Error as error:
+        wrong = duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException
+        failure = SqlFailed(str(error), is_wrong=isinstance(error, wrong))
+        raise reads.error or failure from None
+
+
+def _held(reader: pa.RecordBatchReader, reads: Reads, stack: ExitStack) -> Iterator[pa.RecordBatch]:
+    """Yield a result, and let go of the streams at its end."""
+    with stack:
+        try:
+            yield from reader
+        except (pa.ArrowException, OSError) as error:
+            raise reads.error or SqlFailed(str(error)) from None
+        finally:
+            reader.close()
