@@ -19,7 +19,7 @@ from rillway.pipeline.archive.files.periods import MS_PER_DAY
 from rillway.pipeline.archive.files.periods import day_of as date_of
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.query import command as query
-from rillway.pipeline.query.history import read_history
+from rillway.pipeline.query.frames import read_history
 from rillway.pipeline.ranges.reader import read_batches
 from rillway.pipeline.replay.replayer import Replayer, Speed
 from rillway.pipeline.wire.connection import Connection

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING
 from rillway.lazy import lazy
 
 if TYPE_CHECKING:
-    from rillway.pipeline.query.history import read_history
+    from rillway.pipeline.query.frames import read_history
     from rillway.pipeline.relations.answer import sql
     from rillway.pipeline.spark.frames import stream_frame
     from rillway.pipeline.spark.spark_session import spark_session
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["read_history", "spark_session", "sql", "stream_frame"]
 
 HOMES = {
-    "read_history": "rillway.pipeline.query.history",
+    "read_history": "rillway.pipeline.query.frames",
     "stream_frame": "rillway.pipeline.spark.frames",
     "spark_session": "rillway.pipeline.spark.spark_session",
     "sql": "rillway.pipeline.relations.answer",

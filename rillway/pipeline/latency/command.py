@@ -24,6 +24,7 @@ from rillway.pipeline.latency.arguments import parse_options
 from rillway.pipeline.latency.distribution import LatencyCounts
 from rillway.pipeline.latency.journal import Follower, NoJournal, count, find_journal
 from rillway.pipeline.latency.report import draw, lines, short_lines, write_csv
+from rillway.pipeline.query.frames import data_frame
 from rillway.pipeline.query.history import open_history
 from rillway.pipeline.ranges.discovery import StreamMissing, check_there
 from rillway.pipeline.ranges.loss import DataLost
@@ -147,7 +148,7 @@ def count_by_spark(source: Source, first: int, last: int) -> LatencyCounts:
         with open_history(source.url, source.journal, source.archive, first, last) as history:
             for note in history.notes:
                 print(f"note: {note}", file=sys.stderr)
-            return count_with_spark(history.data_frame(spark), source.stream, source.groups)
+            return count_with_spark(data_frame(history, spark), source.stream, source.groups)
     except (Py4JError, PySparkException) as error:
         raise CountFailed(root_cause(error)) from None
     finally:

@@ -32,6 +32,7 @@ from rillway.pipeline.arrow.decoder import timestamps
 from rillway.pipeline.cli.interruption import Interrupted, Interruption
 from rillway.pipeline.cli.progress import Progress
 from rillway.pipeline.query.arguments import parse_options
+from rillway.pipeline.query.frames import data_frame
 from rillway.pipeline.query.history import HISTORY_SCHEMA, History, open_history
 from rillway.pipeline.query.output import Output, open_output
 from rillway.pipeline.ranges.conditions import Reading, UnreadableLiteral, bounds, quoted_name
@@ -152,7 +153,7 @@ def selected(
     stack.callback(spark.stop)
     if str(spark.sparkContext.master).startswith("local["):
         history.stage(Path(stack.enter_context(TemporaryDirectory(prefix="rillway-query-"))))
-    return select(history.data_frame(spark), where, limit, history.schema, history.unit)
+    return select(data_frame(history, spark), where, limit, history.schema, history.unit)
 
 
 def filtered(batches: Iterator[pa.RecordBatch], chosen: Expression) -> Iterator[pa.RecordBatch]:

@@ -15,13 +15,10 @@ archive if they were archived before.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -33,7 +30,7 @@ from rillway.pipeline.archive.columns.layouts import KnownLayouts
 from rillway.pipeline.archive.columns.schema import NO_COLUMNS, RESCUED, Columns, FieldMap
 from rillway.pipeline.archive.files.parquet_files import COMPRESSION, EPOCH, with_times
 from rillway.pipeline.archive.files.periods import day_of
-from rillway.pipeline.archive.files.rows import INT64_MAX, Segment, StreamRows
+from rillway.pipeline.archive.files.rows import INT64_MAX, StreamRows
 from rillway.pipeline.archive.identity.epochs import (
     FIRST,
 )
@@ -54,32 +51,15 @@ from rillway.pipeline.wire.connection import Connection
 from rillway.pipeline.wire.facts import StreamFacts, read_facts
 from rillway.pipeline.wire.ids import (
     MAX_ID,
-    MAX_SEQ,
     MIN_ID,
     MS,
-    NONE,
-    NS,
-    US,
-    format_id,
     ms_of,
     time_ms,
 )
-from rillway.pipeline.wire.urls import DEFAULT_URL
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
-
 
 HISTORY_SCHEMA = arrow_schema().append(pa.field(EPOCH, pa.int32()))
 # A stream may diverge from the archive before it is pinned.
 MAX_PINS = 5
-# `ts` in Spark's SQL if IDs are not in milliseconds.
-SQL_TIMES = {
-    US: "timestamp_micros(ms)",
-    NS: "timestamp_micros(ms div 1000)",
-    NONE: "cast(NULL AS TIMESTAMP)",
-}
 # Characters that make a path a pattern for Spark.
 GLOB = frozenset("*?[]{}\\")
 
@@ -185,75 +165,6 @@ class History:
         texts = [each.name for each in self.typed if pa.types.is_string(each.type)]
         return ["stream", EPOCH, f"{FIELDS}.list.element.name", *texts]
 
-    def data_frame(self, spark: SparkSession) -> DataFrame:
-        """Return the history as a Spark DataFrame, in no particular order."""
-        if not self.is_plain:
-            from rillway.pipeline.query.spark_rows import task_frame
-
-            # What is in memory is typed there, too.
-            live = self.live if self.staged is None else None
-            parts = [task_frame(spark, replace(self, live=live), self._spark_schema())]
-        else:
-            parts = self._plain_frames(spark)
-        if self.staged is not None:
-            parts.append(spark.read.schema(self._spark_schema()).parquet(str(self.staged)))
-        if not parts:
-            return spark.createDataFrame([], self._spark_schema())
-        return reduce(lambda one, other: one.unionByName(other), parts)
-
-    def _plain_frames(self, spark: SparkSession) -> list[DataFrame]:
-        from pyspark.sql import functions
-
-        parts = []
-        if self.archived is not None:
-            parts += [
-                self._archive_frame(spark, self.archived, segment)
-                for segment in self.archived.segments
-                if self.archived.named_files(segment)
-            ]
-        if self.staged is None and self.live is not None:
-            live = self._live_frame(spark, *self.live)
-            if self.unit != MS:
-                live = live.withColumn("ts", functions.expr(SQL_TIMES[self.unit]))
-            parts.append(live.withColumn(EPOCH, functions.lit(self.epoch)))
-        return parts
-
-    def _spark_schema(self) -> StructType:
-        from pyspark.sql.pandas.types import from_arrow_type
-        from pyspark.sql.types import IntegerType
-
-        from rillway.pipeline.arrow.schema import spark_schema
-
-        schema = spark_schema().add(EPOCH, IntegerType())
-        for column in self.typed:
-            schema.add(column.name, from_arrow_type(column.type))
-        return schema
-
-    def _archive_frame(self, spark: SparkSession, rows: StreamRows, segment: Segment) -> DataFrame:
-        from pyspark.sql import functions
-
-        schema = self._spark_schema()
-        root = rows.store.folder
-        paths = [f"{root}/{file.path}" for file in rows.named_files(segment)]
-        is_wanted = (functions.col("stream") == self.stream) & (
-            functions.col(EPOCH) == segment.epoch
-        )
-        frame = spark.read.schema(schema).parquet(*paths).where(is_wanted)
-        return frame.where(sql_between(segment.first, segment.last)).select(*schema.names)
-
-    def _live_frame(self, spark: SparkSession, first: int, last: int) -> DataFrame:
-        # Removed entries are counted from here: those after the archived end were checked before.
-        start = Position(first - 1, self.facts.trimmed)
-        return (
-            spark.read.format("redis-streams")
-            .option("url", self.url)
-            .option("stream", self.stream)
-            .option("schemaMode", "fields")
-            .option("startingOffsets", json.dumps({self.stream: start.as_json()}))
-            .option("endingOffsets", json.dumps({self.stream: format_id(last)}))
-            .load()
-        )
-
 
 def history_batch(
     batch: pa.RecordBatch, epoch: int, typed: Sequence[pa.Field] = ()
@@ -264,19 +175,6 @@ def history_batch(
     return pa.RecordBatch.from_arrays(
         [*entry, numbers, *(batch.column(each.name) for each in typed)],
         schema=pa.schema([*HISTORY_SCHEMA, *typed]),
-    )
-
-
-def sql_between(first: int, last: int) -> str:
-    """Return the SQL condition for IDs between two others, both included.
-
-    The bounds of `ms` are separate terms, by which Parquet skips row groups.
-    """
-    low, high = ms_of(first), min(ms_of(last), (1 << 63) - 1)
-    least, most = first & MAX_SEQ, last & MAX_SEQ if ms_of(last) == high else MAX_SEQ
-    return (
-        f"ms >= {low} AND ms <= {high}"
-        f" AND (ms > {low} OR seq >= {least}BD) AND (ms < {high} OR seq <= {most}BD)"
     )
 
 
@@ -462,36 +360,3 @@ def _typed(table: ArchiveTable, stream: str) -> tuple[pa.Field, ...]:
     if names == {RESCUED}:
         return ()
     return tuple(field for field in table.columns.fields if field.name in names)
-
-
-@contextmanager
-def read_history(
-    spark: SparkSession,
-    *,
-    stream: str,
-    archive: str | Path | None,
-    url: str = DEFAULT_URL,
-    first: int = MIN_ID,
-    last: int = MAX_ID,
-    epochs: str = ALL,
-    fail_if_missing: bool = True,
-    storage_options: Mapping[str, str] | None = None,
-) -> Iterator[DataFrame]:
-    """Yield a DataFrame over archive and stream, which is held during the `with` block.
-
-    `first` and `last` are IDs, both included; `make_id(ms)` of rillway.pipeline.wire.ids makes one
-    of a time. `epochs`: `all`, or `current` for the history that leads to the stream in memory.
-    Columns: stream, id, ms, seq, ts, fields, epoch, and the archive's typed columns for the stream.
-    Raises the errors of open_history; errors of tasks are raised by Spark.
-    """
-    with open_history(
-        url,
-        stream,
-        archive,
-        first,
-        last,
-        epochs=epochs,
-        fails_if_missing=fail_if_missing,
-        storage_options=storage_options,
-    ) as history:
-        yield history.data_frame(spark)

@@ -15,7 +15,8 @@ from rillway.pipeline.archive.engine import SparkEngine
 from rillway.pipeline.archive.files.rows import raw_entries
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.query.command import select
-from rillway.pipeline.query.history import open_history, read_history
+from rillway.pipeline.query.frames import data_frame, read_history
+from rillway.pipeline.query.history import open_history
 from rillway.pipeline.wire.connection import Connection
 from tests.rillway.pipeline.ranges.test_filters import TYPED, TYPED_CONDITIONS, typed_batch
 from tests.rillway.pipeline.scene import ids_of
@@ -48,7 +49,7 @@ def test_a_condition_on_typed_columns(
     with open_history(link.url, "o", table.root) as history:
         history.stage(tmp_path)
         where = "amount > 10 AND fields['customer'] = 'ann' AND hour(at) >= 0"
-        frame = history.data_frame(spark)
+        frame = data_frame(history, spark)
         batches = list(select(frame, where, None, history.schema, history.unit))
         assert ids_of(batches) == ["2-0", "4-0"]
         in_python = [row for batch in history.batches() for row in batch.to_pylist()]

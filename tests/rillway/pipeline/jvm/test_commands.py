@@ -15,7 +15,8 @@ from rillway.pipeline.archive.files.store import store_of
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.archive.tasks import Part, PartLost, WriteTask
 from rillway.pipeline.query.command import AS_TEXT, QueryFailed, select
-from rillway.pipeline.query.history import open_history, read_history
+from rillway.pipeline.query.frames import data_frame, read_history
+from rillway.pipeline.query.history import open_history
 from rillway.pipeline.wire.cluster import connect
 from rillway.pipeline.wire.connection import Connection
 from rillway.pipeline.wire.ids import parse_id
@@ -58,19 +59,19 @@ def test_a_data_frame_spans_archive_and_stream(
 
     where = "fields['n'] LIKE '%999-0' AND ms > 28000"
     with open_history(link.url, STREAM, table.root) as history:
-        batches = list(select(history.data_frame(spark), where, None))
+        batches = list(select(data_frame(history, spark), where, None))
         in_python = [
             entry_id
             for entry_id in ids_of(history.batches())
             if entry_id.endswith("999-0") and int(entry_id.split("-")[0]) > 28_000
         ]
         assert ids_of(batches) == in_python
-        assert ids_of(select(history.data_frame(spark), where, 2)) == in_python[:2]
+        assert ids_of(select(data_frame(history, spark), where, 2)) == in_python[:2]
         # A copy of what is in memory gives the same.
         history.stage(tmp_path)
-        assert list(select(history.data_frame(spark), where, None)) == batches
+        assert list(select(data_frame(history, spark), where, None)) == batches
         with pytest.raises(QueryFailed, match="nonsense"):
-            list(select(history.data_frame(spark), "nonsense = 1", None))
+            list(select(data_frame(history, spark), "nonsense = 1", None))
 
 
 @pytest.mark.thorough
@@ -82,7 +83,7 @@ def test_conditions_mean_without_spark_what_they_mean_with_it(
     spark.conf.set("spark.sql.mapKeyDedupPolicy", "LAST_WIN")
     with open_history(link.url, "s", None) as history:
         history.unit = "ms"  # of made-up IDs as well
-        frame = history.data_frame(spark).selectExpr("*", f"{AS_TEXT} AS texts")
+        frame = data_frame(history, spark).selectExpr("*", f"{AS_TEXT} AS texts")
         columns = [
             "id",
             *(

@@ -16,7 +16,7 @@ import pytest
 from rillway.pipeline.archive.archiver import Archiver, ArchiverSettings
 from rillway.pipeline.archive.engine import SparkEngine
 from rillway.pipeline.archive.table import ArchiveTable
-from rillway.pipeline.query.history import read_history
+from rillway.pipeline.query.frames import read_history
 from rillway.pipeline.spark.frames import stream_frame
 from rillway.pipeline.spark.spark_session import root_cause
 from rillway.pipeline.wire.connection import Connection

@@ -26,12 +26,12 @@ from rillway.pipeline.archive.pins import PinLost
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
 from rillway.pipeline.archive.trim import TrimRules
 from rillway.pipeline.archive.upkeep.expiry import expire
-from rillway.pipeline.query.history import HISTORY_SCHEMA, History, open_history, sql_between
+from rillway.pipeline.query.history import HISTORY_SCHEMA, History, open_history
 from rillway.pipeline.ranges.discovery import StreamMissing
 from rillway.pipeline.ranges.loss import DataLost
 from rillway.pipeline.wire.connection import Connection
 from rillway.pipeline.wire.facts import group_infos
-from rillway.pipeline.wire.ids import MAX_ID, MIN_ID, parse_id
+from rillway.pipeline.wire.ids import parse_id
 from tests.rillway.pipeline.scene import add, add_many, ids_of
 
 STREAM = "orders"
@@ -311,31 +311,6 @@ def archiver(url: str, root: Path) -> Iterator[None]:
         while True:
             archive(connection, ArchiveTable.open(root))
             yield
-
-
-@pytest.mark.parametrize(
-    ("first", "last", "inside", "outside"),
-    [
-        ("5-2", "7-3", ["5-2", "5-9", "6-0", "7-0", "7-3"], ["5-1", "4-9", "7-4", "8-0"]),
-        ("5-2", "5-3", ["5-2", "5-3"], ["5-1", "5-4", "6-0"]),
-    ],
-)
-def test_the_condition_in_sql_is_exact(
-    first: str, last: str, inside: list[str], outside: list[str]
-) -> None:
-    condition = sql_between(parse_id(first), parse_id(last))
-    python = condition.replace("AND", "and").replace("OR", "or").replace("BD", "")
-
-    def holds(entry_id: str) -> bool:
-        ms, seq = map(int, entry_id.split("-"))
-        return bool(eval(python, {}, {"ms": ms, "seq": seq}))
-
-    assert all(map(holds, inside))
-    assert not any(map(holds, outside))
-
-
-def test_the_condition_of_everything_has_numbers_that_spark_knows() -> None:
-    assert "ms <= 9223372036854775807" in sql_between(MIN_ID, MAX_ID)
 
 
 # -- epochs ---------------------------------------------------------------------------------------
