@@ -22,6 +22,7 @@ from tests.doubles.lost_writes import checked
 from tests.support import distribution
 from tests.support.examples import PROFILES
 from tests.support.programs.servers import (
+    WITHOUT_SDK,
     RunningServer,
     ServerFailed,
     start_redis,
@@ -34,6 +35,11 @@ StartRillway: TypeAlias = Callable[..., RunningServer]
 
 REPORTED_CHARACTERS = 4_000
 RUNNING: list[RunningServer] = []
+
+# Programs that tests start inherit it; this process has its path already.
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    [*filter(None, [os.environ.get("PYTHONPATH")]), str(WITHOUT_SDK)]
+)
 
 # The same examples in every run, so that a failure in one place is a failure in all; with a seed of
 # its own (RILLWAY_SEED), a long run looks at sequences that no other run has seen.

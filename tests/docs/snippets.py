@@ -46,7 +46,7 @@ from rillway.testing.warm import WarmProcess
 from tests.support.duckdb_extensions import install_extensions
 from tests.support.programs.ports import free_port
 from tests.support.programs.redis_cli import split_line
-from tests.support.programs.servers import begin_rillway
+from tests.support.programs.servers import PROGRAM_PATH, begin_rillway
 
 ROOT = Path(__file__).parents[2]
 PORTS = ("6379", "6380", "7000", "7001", "7002", "9121", "26379")
@@ -347,7 +347,7 @@ class Page:
             "HOME": str(self._make_home()),
             "PATH": f"{wrappers}:{binaries}:{os.environ['PATH']}",
             "PAGE_PORT": port,
-            "PYTHONPATH": str(ROOT),
+            "PYTHONPATH": PROGRAM_PATH,
             "TERM": "dumb",
         }
 

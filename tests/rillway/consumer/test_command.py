@@ -20,9 +20,9 @@ from rillway.consumer.arguments import parse_options
 from rillway.consumer.command import report_progress, summary
 from rillway.consumer.worker import Counts, log
 from tests.rillway.consumer.scene import DEAD, GROUP, STREAM, Scene
+from tests.support.programs.servers import PROGRAM_PATH
 from tests.support.waiting import until
 
-ROOT = Path(__file__).parents[3]
 DEADLINE_SECONDS = 60.0
 
 # A command in shell: notes what it was given, and then does as the entry says.
@@ -52,7 +52,7 @@ class Consumers:
         process = subprocess.Popen(
             [*argv, *options, "--", "sh", "-c", command],
             cwd=self.folder,
-            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            env=os.environ | {"PYTHONPATH": PROGRAM_PATH},
             stderr=subprocess.PIPE,
             text=True,
         )

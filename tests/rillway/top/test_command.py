@@ -17,7 +17,7 @@ from rillway.pipeline.wire.urls import with_database
 from rillway.top.arguments import parse_options
 from rillway.top.command import address, main
 from tests.rillway.pipeline.conftest import empty
-from tests.support.programs.servers import ROOT, start_rillway
+from tests.support.programs.servers import PROGRAM_PATH, start_rillway
 from tests.support.programs.terminal import Terminal
 
 pytestmark = pytest.mark.integration
@@ -44,7 +44,7 @@ def server(link: Connection) -> Connection:
 def top(url: str, *arguments: str, rows: int = 24, columns: int = 80) -> Terminal:
     program = [sys.executable, "-m", "rillway", "top", "--url", url, *arguments]
     return Terminal(
-        program, rows=rows, columns=columns, environment=os.environ | {"PYTHONPATH": str(ROOT)}
+        program, rows=rows, columns=columns, environment=os.environ | {"PYTHONPATH": PROGRAM_PATH}
     )
 
 
@@ -164,7 +164,7 @@ def test_the_next_database_is_shown(server: Connection) -> None:
 
 def on_terminal(server: Connection, variable: str) -> Terminal:
     program = [sys.executable, "-m", "rillway", "top", "--url", server.url, "--every", "50ms"]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    environment = os.environ | {"PYTHONPATH": PROGRAM_PATH}
     return Terminal(["env", variable, *program], rows=24, columns=80, environment=environment)
 
 

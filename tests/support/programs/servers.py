@@ -27,6 +27,9 @@ from tests.support.programs.processes import Process
 from tests.support.resp import BrokenReply, RespClient
 
 ROOT = Path(__file__).resolve().parents[3]
+# What programs that tests start import from, instead of the compiled modules.
+WITHOUT_SDK = ROOT / "tests/support/without_sdk"
+PROGRAM_PATH = os.pathsep.join(map(str, (ROOT, WITHOUT_SDK)))
 # The folder in which the servers of the tests start, and from which Python takes their modules:
 # `make test` serves from .run/compiled.
 SERVED = Path(os.environ.get("SERVED", ROOT))

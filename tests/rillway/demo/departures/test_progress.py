@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from rillway.demo.departures.progress import LineProgress
-from tests.support.programs.servers import ROOT, RunningServer
+from tests.support.programs.servers import PROGRAM_PATH, RunningServer
 from tests.support.programs.terminal import Terminal
 
 PROGRAM = """
@@ -42,7 +42,9 @@ def test_progress_without_a_terminal_is_a_line_now_and_then(
 
 def demo(port: int, how: str) -> Terminal:
     argv = [sys.executable, "-c", PROGRAM, f"redis://127.0.0.1:{port}", how]
-    return Terminal(argv, rows=24, columns=80, environment=os.environ | {"PYTHONPATH": str(ROOT)})
+    return Terminal(
+        argv, rows=24, columns=80, environment=os.environ | {"PYTHONPATH": PROGRAM_PATH}
+    )
 
 
 @pytest.mark.integration

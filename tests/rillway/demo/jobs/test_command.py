@@ -16,7 +16,7 @@ from rillway.demo.jobs.queue import Client, Queue
 from rillway.demo.jobs.work import GROUP, JOBS, Trouble
 from rillway.demo.jobs.worker import Crew
 from rillway.demo.service import DemoFailed, walk
-from tests.support.programs.servers import ROOT, RunningServer
+from tests.support.programs.servers import PROGRAM_PATH, RunningServer
 from tests.support.programs.terminal import Terminal
 
 pytestmark = pytest.mark.integration
@@ -119,7 +119,7 @@ def test_keys_that_exist_are_not_deleted_unasked(rillway_server: RunningServer) 
 def test_on_a_terminal_top_shows_it_until_q(rillway_server: RunningServer) -> None:
     url = f"redis://127.0.0.1:{rillway_server.port}"
     argv = [sys.executable, "-m", "rillway", "demo", "--url", url, "--rate", "2"]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    environment = os.environ | {"PYTHONPATH": PROGRAM_PATH}
     with Terminal(argv, rows=30, columns=100, environment=environment) as terminal:
         terminal.wait_until(lambda lines: any("worker-4" in line for line in lines))
         terminal.type("q")
