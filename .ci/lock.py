@@ -1,6 +1,6 @@
 """Pin all dependencies by hash: what `make lock` runs, with uv in the same environment.
 
-    docker/requirements.txt         what the server needs: the image
+    docker/requirements.txt         what the server and the console need: the image
     docker/build-requirements.txt   what builds the wheel
     .ci/requirements.txt            what development, tests and the pipeline need: CI
     .ci/data-set.txt                the demo's data set, without what it declares
@@ -27,7 +27,7 @@ PYTHON = "3.11"  # the oldest
 SERVER = "docker/requirements.txt"
 # File -> what it is made from, and further options.
 LOCKS: dict[str, list[str]] = {
-    SERVER: ["pyproject.toml"],
+    SERVER: ["pyproject.toml", "--extra", "console"],
     ".ci/requirements.txt": [
         "pyproject.toml", "--group", "dev", "--extra", "console", "--extra", "iceberg",
         "--extra", "pipeline", "--extra", "testing",
