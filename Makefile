@@ -119,6 +119,11 @@ redis-sentinel: redis-server
 			$(SUDO) systemctl disable --now redis-sentinel || true; \
 		fi; }
 
+# It renders docker/kubernetes. It may be there from elsewhere than Debian.
+.PHONY: kubectl
+kubectl:
+	@command -v kubectl >/dev/null || { $(APT) update && $(APT) install -y kubernetes-client; }
+
 # promtool checks what the server exposes, and a Prometheus scrapes it. Its service is not wanted.
 .PHONY: prometheus
 prometheus:
@@ -174,7 +179,7 @@ graphviz:
 
 # First of all in .ci/run: apt does one thing at a time.
 .PHONY: packages
-packages: compiler redis-server redis-sentinel prometheus shells systemd faketime chromium java node graphviz
+packages: compiler redis-server redis-sentinel prometheus kubectl shells systemd faketime chromium java node graphviz
 
 # -- the main job ---------------------------------------------------------------------------------
 
@@ -231,7 +236,7 @@ COMPILED_FIRST = env PYTHONSAFEPATH=1 PYTHONPATH=$(COMPILED):$(CURDIR)
 PYTEST_COMPILED = $(COMPILED_FIRST) $(PYTEST) -o pythonpath=
 
 .PHONY: test
-test: $(VENV)/.dev compiled redis-server redis-sentinel prometheus shells systemd faketime java node $(RUN)/.collected ## run all tests, beside a real redis-server: about eight minutes. ARGS=tests/storage runs a part
+test: $(VENV)/.dev compiled redis-server redis-sentinel prometheus kubectl shells systemd faketime java node $(RUN)/.collected ## run all tests, beside a real redis-server: about eight minutes. ARGS=tests/storage runs a part
 	@$(COMPILED_FIRST) $(BIN)/python -c 'import server.requests.dispatch as it; assert it.__file__.endswith(".so"), it'
 	@$(PYTEST_COMPILED) --jobs $(JOBS) --spare $(ARGS)
 

@@ -10,6 +10,7 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +131,22 @@ def is_usable(sentinel: Any) -> bool:
         return (known["num-slaves"], known["num-other-sentinels"]) == (2, 2)
     except RedisError:
         return False
+
+
+# -- the profile `all` ----------------------------------------------------------------------------
+
+
+def test_all_in_one_has_the_programs_and_each_command_is_understood() -> None:
+    found = {
+        name for name, each in COMPOSE["services"].items() if "all" in each.get("profiles", ())
+    }
+    assert found == {"console", "demo", "prometheus", "grafana"}
+    for name in ("console", "demo"):
+        service = COMPOSE["services"][name]
+        program, job, *words = service["command"]
+        assert (program, job, service["read_only"]) == ("rillway", name, True)
+        options = import_module(f"rillway.{name}.arguments").parse_options(words)
+        assert "redis://rillway:6379" in str(options)
 
 
 # -- the profile `cluster` ------------------------------------------------------------------------

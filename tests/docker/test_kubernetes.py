@@ -16,6 +16,7 @@ import pytest
 import redis
 import yaml  # type: ignore[import-untyped]
 
+from rillway.backup.arguments import parse_options
 from server.config_file import load_configuration
 from server.inprocess.server import InProcessServer
 from tests.support.programs import processes
@@ -93,6 +94,16 @@ def test_the_configuration_starts_a_server_and_probes_ask_for_what_it_has(base: 
     for each in container.get("env", ()):
         name = each["name"].removeprefix("RILLWAY_").lower()
         assert name == "pod" or hasattr(config, name)
+
+
+def test_the_job_that_backs_up_is_understood(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, pod = pods("server")
+    [container] = pod["containers"]
+    program, name, *words = container["args"]
+    assert (program, name) == ("rillway", "backup")
+    monkeypatch.setenv("RILLWAY_URL", "redis://:secret@rillway:6379")
+    options = parse_options(words)
+    assert (options.to, options.url) == ("/backups", "redis://:secret@rillway:6379")
 
 
 def test_the_rules_are_those_of_prometheus() -> None:

@@ -94,7 +94,7 @@ $ ! redis-cli --tls --cacert ca.crt -h localhost -p 7001 PING 2>/dev/null | grep
 ```console
 $ rillway serve --dir . --appendonly yes --aof-timestamp-enabled yes
 $ for i in $(seq 100); do echo "XADD orders $i-1 item lamp"; done | redis-cli >/dev/null
-$ MOMENT=$(date +%s); until [ $(date +%s) -gt $MOMENT ]; do sleep 0.1; done
+$ MOMENT=$(date -u +%FT%TZ); until [ $(date -u +%FT%TZ) != $MOMENT ]; do sleep 0.1; done
 $ redis-cli FLUSHALL
 ```
 """,
