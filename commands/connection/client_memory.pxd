@@ -3,6 +3,7 @@
 from commands.core.blocked_clients cimport BlockedClients
 from commands.core.client cimport Client
 from commands.core.instance cimport Instance
+from storage.keyspace.database cimport Database
 
 
 cdef long _LIMITED_GATES
@@ -42,6 +43,18 @@ cdef class ClientMemory:
     cpdef bint is_plain(self, Client client) except -1
     cpdef tuple line_values(self, Client client, object own, tuple modes, long monotonic_ms)
     cpdef Py_ssize_t bytes_of(self, Client client) except -1
+
+
+cdef class MemoryUse:
+    cdef Instance _instance
+    cdef list _databases
+    cdef public long startup_bytes
+    cdef ClientMemory _clients
+    cdef public long rest_bytes
+    cdef public long peak_bytes
+    cdef public long peak_ms
+
+    cpdef long used_bytes(self)
 
 
 cpdef Py_ssize_t output_bytes(Client client) except -1

@@ -1,4 +1,4 @@
-"""The memory of clients, what one holds and a running total over all; limits on unsent output.
+"""The memory of clients, what one holds and a total over all, and all in use; limits on output.
 
     structure      connection, session and client
     output         replies that are not sent, or that the peer has not taken
@@ -42,6 +42,7 @@ from commands.transactions.transaction import Transaction
 from commands.transactions.watched_keys import WatchedKeys
 from protocol.records import entity
 from protocol.requests import Argv
+from storage.keyspace.database import Database
 
 # The size of a client's static output buffer in Redis.
 _BEFORE_LOGIN = OutputLimit(hard_bytes=16 * 1024, soft_bytes=0, soft_seconds=0)
@@ -315,6 +316,40 @@ class ClientMemory:
         """The request that a client waits with, blocked or held back."""
         waiting = self._blocked.clients.get(client)
         return waiting.argv if waiting is not None else client.postponed or []
+
+
+@cython.cclass
+class MemoryUse:
+    """The memory that one instance uses (commands/eviction/eviction.py says of what)."""
+
+    def __init__(self, instance: Instance) -> None:
+        self._instance = instance
+        self._databases: list[Database] = instance.databases
+        self._clients: ClientMemory = instance.feature(ClientMemory)
+        self.startup_bytes = 0  # the server sets it
+        self.rest_bytes = 0  # what is measured several times a second
+        self.peak_bytes = 0
+        self.peak_ms = 0  # when it was reached
+
+    def used_bytes(self) -> int:
+        """The memory in use, as `maxmemory` counts it."""
+        used: cython.long = self.startup_bytes + self.rest_bytes
+        used += self._clients.total_bytes - self._clients.replica_bytes
+        db: Database
+        for db in self._databases:
+            if db.values:
+                used += db.memory_bytes()
+        if used > self.peak_bytes:
+            self.peak_bytes, self.peak_ms = used, self._instance.now_ms
+        return used
+
+    def recount(self, limit: int) -> None:
+        """Count up to `limit` values of each database again that no command has changed.
+
+        Work in the background makes some smaller: idempotent IDs expire, nodes are packed.
+        """
+        for db in self._databases:
+            db.recount(limit)
 
 
 def words_bytes(words: Iterable[bytes]) -> int:

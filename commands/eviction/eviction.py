@@ -1,8 +1,9 @@
 """The memory limit: the memory in use, in bytes, and which keys are evicted.
 
-`MemoryUse` is what `maxmemory` limits, and INFO's used_memory: a count, not a measurement. Neither
-Python nor the C library says cheaply how much of the process's memory is in use, and the resident
-size hardly falls when keys are removed. Four parts:
+`MemoryUse` (commands/connection/client_memory.py) is what `maxmemory` limits, and INFO's
+used_memory: a count, not a measurement. Neither Python nor the C library says cheaply how much of
+the process's memory is in use, and the resident size hardly falls when keys are removed. Four
+parts:
 
   the process at its start   resident then, before any data
   databases                  keys, values and tables (storage/keyspace/database.py), always
@@ -31,9 +32,7 @@ from __future__ import annotations
 from bisect import insort
 from typing import TypeAlias
 
-import cython
-
-from commands.connection.client_memory import ClientMemory
+from commands.connection.client_memory import MemoryUse
 from commands.connection.invalidation_table import TrackingTable
 from commands.core import notifications
 from commands.core.blocked_clients import BlockedClients
@@ -52,57 +51,24 @@ def scripting_figures(instance: Instance) -> ScriptingFigures:
     return ScriptingFigures() if scripting is None else scripting.figures()
 
 
-@cython.cclass
-class MemoryUse:
-    """The memory that one instance uses."""
-
-    def __init__(self, instance: Instance) -> None:
-        self._instance = instance
-        self._databases: list[Database] = instance.databases
-        self._clients: ClientMemory = instance.feature(ClientMemory)
-        self.startup_bytes = 0  # the server sets it
-        self.rest_bytes = 0  # as of the last `update`
-        self.peak_bytes = 0
-        self.peak_ms = 0  # when it was reached
-
-    def update(self) -> int:
-        """Measure what is not always up to date; return `used_bytes`."""
-        instance = self._instance
-        backlog = instance.replication.backlog
-        figures = scripting_figures(instance)
-        self.rest_bytes = (
-            (0 if backlog is None else backlog.length)
-            + instance.entry_cache.used_bytes
-            + instance.feature(TrackingTable).memory_bytes()
-            + instance.feature(PubSub).memory_bytes()
-            + instance.feature(Watchers).memory_bytes()
-            + instance.feature(BlockedClients).memory_bytes()
-            + figures.eval_bytes
-            + figures.script_bytes
-            + figures.function_bytes
-            + figures.library_bytes
-        )
-        return self.used_bytes()
-
-    def used_bytes(self) -> int:
-        """The memory in use, as `maxmemory` counts it."""
-        used: cython.long = self.startup_bytes + self.rest_bytes
-        used += self._clients.total_bytes - self._clients.replica_bytes
-        db: Database
-        for db in self._databases:
-            if db.values:
-                used += db.memory_bytes()
-        if used > self.peak_bytes:
-            self.peak_bytes, self.peak_ms = used, self._instance.now_ms
-        return used
-
-    def recount(self, limit: int) -> None:
-        """Count up to `limit` values of each database again that no command has changed.
-
-        Work in the background makes some smaller: idempotent IDs expire, nodes are packed.
-        """
-        for db in self._databases:
-            db.recount(limit)
+def update_memory_use(instance: Instance) -> int:
+    """Measure what is not always up to date; return the bytes in use."""
+    backlog = instance.replication.backlog
+    figures = scripting_figures(instance)
+    memory = instance.feature(MemoryUse)
+    memory.rest_bytes = (
+        (0 if backlog is None else backlog.length)
+        + instance.entry_cache.used_bytes
+        + instance.feature(TrackingTable).memory_bytes()
+        + instance.feature(PubSub).memory_bytes()
+        + instance.feature(Watchers).memory_bytes()
+        + instance.feature(BlockedClients).memory_bytes()
+        + figures.eval_bytes
+        + figures.script_bytes
+        + figures.function_bytes
+        + figures.library_bytes
+    )
+    return memory.used_bytes()
 
 
 POOL_SIZE = 16

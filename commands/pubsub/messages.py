@@ -1,4 +1,6 @@
-"""SUBSCRIBE, PSUBSCRIBE, SSUBSCRIBE and their opposites; PUBLISH, SPUBLISH and PUBSUB.
+"""SUBSCRIBE, PSUBSCRIBE, SSUBSCRIBE and their opposites; PUBSUB.
+
+PUBLISH and SPUBLISH are in commands/pubsub/registry.py, which is compiled.
 
 A subscription is answered with one message per name, not with one reply: in RESP3 pushes, in RESP2
 arrays that look the same. Shard channels are counted apart from channels and patterns.
@@ -10,34 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import cython
-
-from commands.cluster.mode import ClusterMode
 from commands.core.client import Client
 from commands.core.gates import GATE_SILENT
-from commands.core.registry import (
-    FAST,
-    LOADING,
-    MAY_REPLICATE,
-    NOSCRIPT,
-    PUBSUB,
-    STALE,
-    KeySpec,
-    command,
-)
+from commands.core.registry import LOADING, NOSCRIPT, PUBSUB, STALE, KeySpec, command
 from commands.documentation import help_reply
 from commands.keys.pattern import matches
 from commands.pubsub.registry import PubSub, Subscriptions
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import frozen_record
-from protocol.request import SHORT_BYTES, Request
+from protocol.request import Request
 
 _FLAGS = PUBSUB | NOSCRIPT | LOADING | STALE
-_PUBLISHES = PUBSUB | LOADING | STALE | FAST | MAY_REPLICATE
-# A PUBLISH takes long from this many bytes on, and a delivery as long as some bytes.
-_QUICK_BYTES = SHORT_BYTES
-_RECEIVER_BYTES = 500
 # Redis declares shard channels as keys, so that a cluster can route them.
 _SHARD_CHANNELS = (KeySpec(begin=1, last=-1, flags=(b"not_key",)),)
 
@@ -140,45 +126,6 @@ def ssubscribe(client: Client, argv: Request) -> bytes:
 def sunsubscribe(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2."""
     return _unsubscribe(client, _SHARD, argv[1:])
-
-
-@command("PUBLISH", arity=3, flags=_PUBLISHES, is_quick=True)
-def publish(client: Client, argv: Request) -> bytes:
-    """Integer: the number of deliveries, one per matching subscription. Source: Redis 7.2."""
-    instance = client.instance
-    if instance.is_cluster or instance.propagation.feeds_stream:
-        _tell_others(client, argv, is_sharded=False)
-    message = argv.word(2)
-    return _delivered(argv, message, instance.publish(argv.word(1), message))
-
-
-@command(
-    "SPUBLISH",
-    arity=3,
-    flags=_PUBLISHES,
-    keys=(KeySpec(begin=1, flags=(b"not_key",)),),
-    is_quick=True,
-)
-def spublish(client: Client, argv: Request) -> bytes:
-    """Integer: the number of clients that received the message. Source: Redis 7.2."""
-    _tell_others(client, argv, is_sharded=True)
-    pubsub = client.instance.feature(PubSub)
-    message = argv.word(2)
-    return _delivered(argv, message, pubsub.publish_to_shard(argv.word(1), message))
-
-
-def _delivered(argv: Request, message: bytes, receivers: cython.Py_ssize_t) -> bytes:
-    argv.takes_long = receivers * (len(message) + _RECEIVER_BYTES) > _QUICK_BYTES
-    return replies.integer(receivers)
-
-
-def _tell_others(client: Client, argv: Request, *, is_sharded: bool) -> None:
-    """Send a message to the replicas, or to the other nodes of the cluster, or of the shard."""
-    node = client.instance.feature(ClusterMode).node
-    if node is None:
-        client.instance.propagation.propagate_message(argv.words())
-    else:
-        node.publish(argv[1], argv[2], is_sharded)
 
 
 @command("PUBSUB CHANNELS", arity=-2, flags=PUBSUB | LOADING | STALE)

@@ -5,8 +5,8 @@ subscribed, then to those of each pattern that it matches; a client gets it once
 that matches. It is encoded once per protocol version, however many clients receive it. Shard
 channels have a namespace of their own: PUBLISH does not reach them.
 
-Leaves out: the replies of the commands (commands/pubsub/messages.py). Messages are not stored: a
-client that subscribes later does not get them.
+PUBLISH and SPUBLISH are here, the commands of subscribers in commands/pubsub/messages.py. Messages
+are not stored: a client that subscribes later does not get them.
 """
 
 from __future__ import annotations
@@ -15,12 +15,24 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeAlias
 
-from commands.core.client import Clients
+import cython
+
+from commands.cluster.mode import ClusterMode
+from commands.core.client import Client, Clients
 from commands.core.gates import GATE_SUBSCRIBED
 from commands.core.instance import Instance
+from commands.core.registry import (
+    FAST,
+    LOADING,
+    MAY_REPLICATE,
+    PUBSUB,
+    STALE,
+    KeySpec,
+    command,
+)
 from commands.keys.pattern import literal_of, matching
 from protocol import replies
-from protocol.request import key_slot
+from protocol.request import SHORT_BYTES, Request, key_slot
 
 # As measured: a client's name, beside its bytes; a name in the table of all; what a pattern adds.
 SUBSCRIPTION_BYTES = 160
@@ -29,6 +41,11 @@ _PATTERN_BYTES = 100
 
 # A part of a channel is looked up in the time in which this many patterns are compared with it.
 LOOKUP_COST = 2
+
+_PUBLISHES = PUBSUB | LOADING | STALE | FAST | MAY_REPLICATE
+# A PUBLISH takes long from this many bytes on, and a delivery as long as some bytes.
+_QUICK_BYTES = SHORT_BYTES
+_RECEIVER_BYTES = 500
 
 Names: TypeAlias = "dict[bytes, None]"  # in the order of subscription
 
@@ -245,3 +262,42 @@ def _deliver(subscribers: Iterable[Subscriber], words: Sequence[bytes]) -> int:
             client.send(array)
         receivers += 1
     return receivers
+
+
+@command("PUBLISH", arity=3, flags=_PUBLISHES, is_quick=True)
+def publish(client: Client, argv: Request) -> bytes:
+    """Integer: the number of deliveries, one per matching subscription. Source: Redis 7.2."""
+    instance = client.instance
+    if instance.is_cluster or instance.propagation.feeds_stream:
+        _tell_others(client, argv, is_sharded=False)
+    message = argv.word(2)
+    return _delivered(argv, message, instance.publish(argv.word(1), message))
+
+
+@command(
+    "SPUBLISH",
+    arity=3,
+    flags=_PUBLISHES,
+    keys=(KeySpec(begin=1, flags=(b"not_key",)),),
+    is_quick=True,
+)
+def spublish(client: Client, argv: Request) -> bytes:
+    """Integer: the number of clients that received the message. Source: Redis 7.2."""
+    _tell_others(client, argv, is_sharded=True)
+    pubsub = client.instance.feature(PubSub)
+    message = argv.word(2)
+    return _delivered(argv, message, pubsub.publish_to_shard(argv.word(1), message))
+
+
+def _delivered(argv: Request, message: bytes, receivers: cython.Py_ssize_t) -> bytes:
+    argv.takes_long = receivers * (len(message) + _RECEIVER_BYTES) > _QUICK_BYTES
+    return replies.integer(receivers)
+
+
+def _tell_others(client: Client, argv: Request, *, is_sharded: bool) -> None:
+    """Send a message to the replicas, or to the other nodes of the cluster, or of the shard."""
+    node = client.instance.feature(ClusterMode).node
+    if node is None:
+        client.instance.propagation.propagate_message(argv.words())
+    else:
+        node.publish(argv[1], argv[2], is_sharded)

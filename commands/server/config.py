@@ -11,12 +11,12 @@ from collections.abc import Iterator
 
 from commands.acl.access_control import AccessControl
 from commands.config.configuration import DIRECTIVES, HIDDEN, NAMES, is_known
+from commands.connection.client_memory import MemoryUse
 from commands.connection.invalidation_table import TrackingTable
 from commands.core.client import Client
 from commands.core.instance import Instance
 from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, command
 from commands.documentation import help_reply
-from commands.eviction.eviction import MemoryUse
 from commands.keys.pattern import matches
 from protocol import errors, replies
 from protocol.errors import ReplyError

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from sys import getsizeof
 from typing import TypeAlias
 
-from commands.connection.client_memory import ClientMemory
+from commands.connection.client_memory import ClientMemory, MemoryUse
 from commands.core.arguments import Arguments
 from commands.core.client import Client, Clients
 from commands.core.instance import Instance
 from commands.core.registry import LOADING, READONLY, STALE, command, one_key
 from commands.documentation import help_reply
-from commands.eviction.eviction import MemoryUse, scripting_figures
+from commands.eviction.eviction import scripting_figures, update_memory_use
 from commands.keys.objects import value_bytes
 from protocol import errors, replies
 from protocol.errors import ReplyError
@@ -68,7 +68,7 @@ def memory_figures(instance: Instance) -> MemoryFigures:
     """The figures now."""
     facts = instance.host.facts()
     memory, clients = instance.feature(MemoryUse), instance.feature(ClientMemory)
-    used = memory.update()
+    used = update_memory_use(instance)
     return MemoryFigures(
         used=used,
         resident=facts.resident_bytes,

@@ -1,4 +1,4 @@
-"""ZREM, ZREMRANGEBYRANK and its kin, ZPOPMIN and its blocking forms, ZRANDMEMBER, ZSCAN.
+"""ZREMRANGEBYRANK and its kin, ZMPOP, the blocking forms of ZPOPMIN, ZRANDMEMBER, ZSCAN.
 
 Pops are propagated as the ZPOPMIN or ZPOPMAX that has the same result.
 """
@@ -8,9 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
-import cython
-
-from commands.core import notifications
 from commands.core.arguments import INT64_MAX, Arguments, parse_int
 from commands.core.blocked_clients import Block
 from commands.core.client import Client
@@ -36,40 +33,29 @@ from commands.lists.blocking_pops import (
 )
 from commands.sets.members import parse_random_count
 from commands.sorted_sets.scores import (
+    HIGHEST,
+    LOWEST,
     MANY_MEMBERS,
     MEMBERS_PER_PIECE,
+    End,
     encoded,
     flat_pair,
     members_reply,
     nested_pair,
     parse_lex_bounds,
     parse_score_bounds,
+    pop_members,
     rank_span,
+    removed_reply,
 )
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.records import frozen_record
 from protocol.replies import EMPTY_ARRAY, NIL, NIL_ARRAY, ZERO
 from protocol.request import Request
 from storage.types.records import Record, member_of
 from storage.types.sets import SortedSetValue, Span, distinct_numbers
 
 _DELETES = one_key(b"RW", b"DELETE")
-_EVENTS: cython.long = notifications.SORTED_SET
-
-
-@command("ZREM", arity=-3, flags=WRITE | FAST, keys=_DELETES)
-def zrem(client: Client, argv: Request) -> bytes:
-    """Integer: how many were there. Source: Redis 7.2."""
-    key = argv.word(1)
-    value: SortedSetValue | None = client.lookup_typed_for_write(key, SortedSetValue)
-    if value is None:
-        return ZERO
-    removed: cython.Py_ssize_t = 0
-    index: cython.Py_ssize_t
-    for index in range(2, argv.count):
-        removed += value.remove(argv.word(index))
-    return _removed(client, key, value, removed, b"zrem")
 
 
 @command("ZREMRANGEBYRANK", arity=4, flags=WRITE, keys=_DELETES)
@@ -107,93 +93,12 @@ def _remove_span(
         return ZERO
     start, end = span_in(value)
     client.instance.background_work.discard(value.remove_span(start, end))
-    return _removed(client, key, value, end - start, event)
+    return removed_reply(client, key, value, end - start, event)
 
 
-def _removed(
-    client: Client, key: bytes, value: SortedSetValue, count: cython.Py_ssize_t, event: bytes
-) -> bytes:
-    """Report that `count` members were removed, and remove the key with the last of them."""
-    if count:
-        client.modified(key, count)
-        client.notify(_EVENTS, event, key)
-        remove_if_empty(client, key, value)
-    return replies.integer(count)
-
-
-def remove_if_empty(client: Client, key: bytes, value: SortedSetValue) -> None:
-    """Remove the key of a sorted set that has just lost its last member."""
-    if not len(value):
-        client.remove(key)
-        client.notify(notifications.GENERIC, b"del", key)
-
-
-@frozen_record
-class _End:
-    """The end of a sorted set that is popped from."""
-
-    command: bytes
-    event: bytes
-    reverse: bool
-
-
-_MIN = _End(b"ZPOPMIN", b"zpopmin", reverse=False)
-_MAX = _End(b"ZPOPMAX", b"zpopmax", reverse=True)
-_ENDS = {b"MIN": _MIN, b"MAX": _MAX}
-
+_ENDS = {b"MIN": LOWEST, b"MAX": HIGHEST}
 _POPS = (b"RW", b"ACCESS", b"DELETE")
 _ALL_BUT_LAST = (KeySpec(begin=1, last=-2, flags=_POPS),)
-
-
-def _pop(
-    client: Client, key: bytes, value: SortedSetValue, count: cython.Py_ssize_t, end: _End
-) -> list[Record]:
-    """Remove up to `count` members, at least one, and report that; what they were."""
-    size: cython.Py_ssize_t = len(value)
-    start: cython.Py_ssize_t = max(size - count, 0) if end.reverse else 0
-    stop: cython.Py_ssize_t = size if end.reverse else min(count, size)
-    popped: list[Record] = value.records(start, stop)
-    if end.reverse:
-        popped.reverse()
-    client.instance.background_work.discard(value.remove_span(start, stop))
-    client.modified(key, len(popped))
-    client.notify(_EVENTS, end.event, key)
-    remove_if_empty(client, key, value)
-    return popped
-
-
-# -- from one key ------------------------------------------------------------------------------
-
-
-@command("ZPOPMIN", arity=-2, flags=WRITE | FAST, keys=one_key(*_POPS))
-def zpopmin(client: Client, argv: Request) -> bytes | LongReply:
-    """Array of members and scores. Source: Redis 7.2."""
-    return _pop_from(client, argv, _MIN)
-
-
-@command("ZPOPMAX", arity=-2, flags=WRITE | FAST, keys=one_key(*_POPS))
-def zpopmax(client: Client, argv: Request) -> bytes | LongReply:
-    """Array of members and scores, the highest first."""
-    return _pop_from(client, argv, _MAX)
-
-
-def _pop_from(client: Client, argv: Request, end: _End) -> bytes | LongReply:
-    if argv.count > 3:
-        raise ReplyError(errors.SYNTAX)
-    key = argv.word(1)
-    has_count: cython.bint = argv.count == 3
-    count: cython.long = parse_int(argv.word(2), errors.NOT_POSITIVE, minimum=0) if has_count else 1
-    value: SortedSetValue | None = client.lookup_typed_for_write(key, SortedSetValue)
-    if value is None or not count:
-        return EMPTY_ARRAY
-    popped = _pop(client, key, value, count, end)
-    if has_count:
-        return members_reply(popped, client.resp, with_scores=True)
-    # In RESP3, too, it is one array: that of the pair.
-    return encoded(popped, client.resp, True, b"*2\r\n" if client.resp == 2 else b"")
-
-
-# -- from the first of several -----------------------------------------------------------------
 
 
 @command("ZMPOP", arity=-4, flags=WRITE | MOVABLE_KEYS, keys=counted_keys(*_POPS))
@@ -216,12 +121,12 @@ def bzmpop(client: Client, argv: Request) -> bytes | Block:
     return pop_or_wait(client, wanted.keys, timeout_ms, SortedSetValue, serve)
 
 
-def _serve_several(keys: list[bytes], count: int, end: _End, client: Client) -> bytes | None:
+def _serve_several(keys: list[bytes], count: int, end: End, client: Client) -> bytes | None:
     found = first_of(client, keys, SortedSetValue)
     if found is None:
         return None
     key, value = found
-    popped = _pop(client, key, value, count, end)
+    popped = pop_members(client, key, value, count, end)
     client.propagate(end.command, key, b"%d" % len(popped))
     pairs = replies.array([nested_pair(record, client.resp) for record in popped])
     return replies.array([replies.bulk(key), pairs])
@@ -230,27 +135,27 @@ def _serve_several(keys: list[bytes], count: int, end: _End, client: Client) -> 
 @command("BZPOPMIN", arity=-3, flags=WRITE | BLOCKING | FAST, keys=_ALL_BUT_LAST)
 def bzpopmin(client: Client, argv: Request) -> bytes | Block:
     """Array of key, member and score; null after the timeout, in seconds. Source: Redis 7.2."""
-    return _pop_one_or_wait(client, argv, _MIN)
+    return _pop_one_or_wait(client, argv, LOWEST)
 
 
 @command("BZPOPMAX", arity=-3, flags=WRITE | BLOCKING | FAST, keys=_ALL_BUT_LAST)
 def bzpopmax(client: Client, argv: Request) -> bytes | Block:
     """Array of key, member and score; null after the timeout, in seconds."""
-    return _pop_one_or_wait(client, argv, _MAX)
+    return _pop_one_or_wait(client, argv, HIGHEST)
 
 
-def _pop_one_or_wait(client: Client, argv: Request, end: _End) -> bytes | Block:
+def _pop_one_or_wait(client: Client, argv: Request, end: End) -> bytes | Block:
     keys = argv[1:-1]
     timeout_ms = parse_timeout(argv[-1], client.instance.now_ms)
     return pop_or_wait(client, keys, timeout_ms, SortedSetValue, partial(_serve_one, keys, end))
 
 
-def _serve_one(keys: list[bytes], end: _End, client: Client) -> bytes | None:
+def _serve_one(keys: list[bytes], end: End, client: Client) -> bytes | None:
     found = first_of(client, keys, SortedSetValue)
     if found is None:
         return None
     key, value = found
-    popped = _pop(client, key, value, 1, end)
+    popped = pop_members(client, key, value, 1, end)
     client.propagate(end.command, key)
     return replies.array_header(3) + replies.bulk(key) + flat_pair(popped[0], client.resp)
 

@@ -108,3 +108,12 @@ cdef bytes _add_one(Client client, bytes key, double score, bytes member)
 cdef bytes _set_all(
     Client client, SortedSetValue value, _Addition request, list[bytes] words, Py_ssize_t at
 )
+
+cpdef bytes removed_reply(
+    Client client, bytes key, SortedSetValue value, Py_ssize_t count, bytes event
+)
+cdef _remove_if_empty(Client client, bytes key, SortedSetValue value)
+cpdef list pop_members(
+    Client client, bytes key, SortedSetValue value, Py_ssize_t count, object end
+)
+cdef object _pop_from(Client client, Request argv, object end)

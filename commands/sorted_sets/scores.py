@@ -1,4 +1,4 @@
-"""ZADD, ZINCRBY, ZSCORE, ZRANK, ZCARD, ZCOUNT ...; bounds of ranges, and members in replies.
+"""ZADD, ZSCORE, ZRANK, ZCOUNT, ZREM, ZPOPMIN ...; bounds of ranges, and members in replies.
 
 Bounds are scores `1`, `(1`, `-inf`, members `[a`, `(a`, `-`, `+`, or ranks. Members and scores are
 encoded straight from records to RESP.
@@ -23,7 +23,8 @@ from commands.core.long_reply import LongReply, sliced
 from commands.core.registry import DENYOOM, FAST, READONLY, WRITE, command, one_key
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.replies import NIL, NIL_ARRAY, ONE, ZERO
+from protocol.records import frozen_record
+from protocol.replies import EMPTY_ARRAY, NIL, NIL_ARRAY, ONE, ZERO
 from protocol.request import Request
 from storage.types.records import Record, make_record, member_of, score_of
 from storage.types.sets import LexBounds, ScoreBounds, SortedSetValue, Span
@@ -416,3 +417,93 @@ def _set_all(
         else:
             request.updated += 1
     return new
+
+
+@command("ZREM", arity=-3, flags=WRITE | FAST, keys=one_key(b"RW", b"DELETE"))
+def zrem(client: Client, argv: Request) -> bytes:
+    """Integer: how many were there. Source: Redis 7.2."""
+    key = argv.word(1)
+    value: SortedSetValue | None = client.lookup_typed_for_write(key, SortedSetValue)
+    if value is None:
+        return ZERO
+    removed: cython.Py_ssize_t = 0
+    index: cython.Py_ssize_t
+    for index in range(2, argv.count):
+        removed += value.remove(argv.word(index))
+    return removed_reply(client, key, value, removed, b"zrem")
+
+
+def removed_reply(
+    client: Client, key: bytes, value: SortedSetValue, count: cython.Py_ssize_t, event: bytes
+) -> bytes:
+    """Report that `count` members were removed, and remove the key with the last of them."""
+    if count:
+        client.modified(key, count)
+        client.notify(_EVENTS, event, key)
+        _remove_if_empty(client, key, value)
+    return replies.integer(count)
+
+
+def _remove_if_empty(client: Client, key: bytes, value: SortedSetValue) -> None:
+    """Remove the key of a sorted set that has just lost its last member."""
+    if not len(value):
+        client.remove(key)
+        client.notify(notifications.GENERIC, b"del", key)
+
+
+@frozen_record
+class End:
+    """The end of a sorted set that is popped from."""
+
+    command: bytes
+    event: bytes
+    reverse: bool
+
+
+LOWEST = End(b"ZPOPMIN", b"zpopmin", reverse=False)
+HIGHEST = End(b"ZPOPMAX", b"zpopmax", reverse=True)
+
+
+def pop_members(
+    client: Client, key: bytes, value: SortedSetValue, count: cython.Py_ssize_t, end: End
+) -> list[Record]:
+    """Remove up to `count` members, at least one, and report that; what they were."""
+    size: cython.Py_ssize_t = len(value)
+    start: cython.Py_ssize_t = max(size - count, 0) if end.reverse else 0
+    stop: cython.Py_ssize_t = size if end.reverse else min(count, size)
+    popped: list[Record] = value.records(start, stop)
+    if end.reverse:
+        popped.reverse()
+    client.instance.background_work.discard(value.remove_span(start, stop))
+    client.modified(key, len(popped))
+    client.notify(_EVENTS, end.event, key)
+    _remove_if_empty(client, key, value)
+    return popped
+
+
+@command("ZPOPMIN", arity=-2, flags=WRITE | FAST, keys=one_key(b"RW", b"ACCESS", b"DELETE"))
+def zpopmin(client: Client, argv: Request) -> bytes | LongReply:
+    """Array of members and scores. Source: Redis 7.2."""
+    return _pop_from(client, argv, LOWEST)
+
+
+@command("ZPOPMAX", arity=-2, flags=WRITE | FAST, keys=one_key(b"RW", b"ACCESS", b"DELETE"))
+def zpopmax(client: Client, argv: Request) -> bytes | LongReply:
+    """Array of members and scores, the highest first."""
+    return _pop_from(client, argv, HIGHEST)
+
+
+def _pop_from(client: Client, argv: Request, end: End) -> bytes | LongReply:
+    if argv.count > 3:
+        raise ReplyError(errors.SYNTAX)
+    key = argv.word(1)
+    has_count: cython.bint = argv.count == 3
+    count: cython.long = parse_int(argv.word(2), errors.NOT_POSITIVE, minimum=0) if has_count else 1
+    value: SortedSetValue | None = client.lookup_typed_for_write(key, SortedSetValue)
+    if value is None or not count:
+        return EMPTY_ARRAY
+    popped = pop_members(client, key, value, count, end)
+    if has_count:
+        return members_reply(popped, client.resp, with_scores=True)
+    # In RESP3, too, it is one array: that of the pair.
+    return encoded(popped, client.resp, True, b"*2\r\n" if client.resp == 2 else b"")

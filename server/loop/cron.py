@@ -8,11 +8,11 @@ from __future__ import annotations
 from itertools import islice
 from time import perf_counter_ns
 
-from commands.connection.client_memory import ClientMemory
+from commands.connection.client_memory import ClientMemory, MemoryUse
 from commands.core.client import Clients
 from commands.core.gates import GATE_MONITOR, GATE_PRIMARY, GATE_REPLICA, KEEPING_GATES
 from commands.core.instance import Instance
-from commands.eviction.eviction import MemoryUse
+from commands.eviction.eviction import update_memory_use
 from commands.hashes.fields import remove_expired
 from commands.pubsub.registry import is_subscribed
 from commands.streams.idempotence import IdempotenceWatch
@@ -95,9 +95,8 @@ def count_memory(instance: Instance) -> None:
     """
     clients = instance.feature(Clients).by_id.values()
     instance.feature(ClientMemory).look_again(clients, instance.config.hz)
-    memory = instance.feature(MemoryUse)
-    memory.recount(RECOUNTED_VALUES)
-    memory.update()
+    instance.feature(MemoryUse).recount(RECOUNTED_VALUES)
+    update_memory_use(instance)
 
 
 def close_idle_clients(instance: Instance) -> None:

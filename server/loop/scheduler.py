@@ -22,9 +22,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from commands.connection.client_memory import MemoryUse
 from commands.core.client import Clients
 from commands.core.instance import Instance
-from commands.eviction.eviction import MemoryUse
 from server import clock
 from server.allocator import FreeMemory
 

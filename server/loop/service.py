@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, NoReturn, cast
 
 from commands.acl.access_control import AccessControl
 from commands.config.configuration import Configuration
+from commands.connection.client_memory import MemoryUse
 from commands.core.client import Clients
 from commands.core.host import REDIS_VERSION, RILLWAY_VERSION, ProcessFacts
-from commands.eviction.eviction import MemoryUse
 from protocol.request import IS_COMPILED
 from server import allocator, clock, user_files
 from server.config_file import rewrite_configuration

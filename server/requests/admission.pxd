@@ -3,7 +3,7 @@
 from commands.core.client cimport Client
 from commands.core.instance cimport Instance
 from commands.core.registry cimport Command
-from commands.eviction.eviction cimport MemoryUse
+from commands.connection.client_memory cimport MemoryUse
 from commands.transactions.transaction cimport Transaction
 from protocol.request cimport Request, key_slot
 from server.requests.command_clock cimport Answering

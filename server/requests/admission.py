@@ -27,6 +27,7 @@ import cython
 from commands.acl.checks import refusal
 from commands.cluster.mode import ClusterMode
 from commands.cluster.routing import refusal as routing_refusal
+from commands.connection.client_memory import MemoryUse
 from commands.core.client import Client
 from commands.core.gates import (
     GATE_AUTH,
@@ -64,7 +65,7 @@ from commands.core.registry import (
     WRITE,
     Command,
 )
-from commands.eviction.eviction import Eviction, MemoryUse
+from commands.eviction.eviction import Eviction
 from commands.keys.migrate import MovingKeys
 from commands.scripting.evaluation import Scripting, request_flags
 from commands.server.latency import LatencyMonitor

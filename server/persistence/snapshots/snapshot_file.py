@@ -10,10 +10,10 @@ import contextlib
 import errno
 from collections.abc import Callable, Iterator
 
+from commands.connection.client_memory import MemoryUse
 from commands.core.host import REDIS_VERSION
 from commands.core.instance import Instance
 from commands.core.server_state import ReplicationState
-from commands.eviction.eviction import MemoryUse
 from commands.keys.serialization import snapshot_options
 from commands.scripting.evaluation import Scripting
 from server.clock import delay_us

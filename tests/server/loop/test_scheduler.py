@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from commands.eviction.eviction import MemoryUse
+from commands.connection.client_memory import MemoryUse
 from server.allocator import EXCESS_BYTES, EXCESS_PERCENT, NOTABLE_BYTES, FreeMemory
 from server.inprocess.server import InProcessServer
 from server.loop.scheduler import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from commands.connection.client_memory import MemoryUse
 from commands.core.gates import GATE_OUT_OF_MEMORY
-from commands.eviction.eviction import MemoryUse
 from server.inprocess.server import InProcessClient, InProcessServer
 from server.requests.admission import UNLIMITED_US, tenacity_us
 

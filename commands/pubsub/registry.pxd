@@ -1,4 +1,4 @@
-# The C types of commands/pubsub/messages.py.
+# The C types of commands/pubsub/registry.py.
 
 from commands.core.client cimport Client
 from protocol.request cimport Request
