@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-import kubernetes_validate
+import kubernetes_validate  # type: ignore[import-untyped]
 import pytest
 import redis
 import yaml  # type: ignore[import-untyped]
@@ -124,8 +124,8 @@ def test_the_job_makes_a_cluster_and_introduces_nodes_whose_addresses_have_chang
         with ExitStack() as stack:
             for number, folder in enumerate(folders):
                 (folder / "rillway.log").unlink(missing_ok=True)  # it has the former port
-                words = ("--cluster-enabled", "yes", "--cluster-node-timeout", "3000")
-                words += ("--repl-diskless-sync-delay", "0")
+                words = ["--cluster-enabled", "yes", "--cluster-node-timeout", "3000"]
+                words += ["--repl-diskless-sync-delay", "0"]
                 node = start_rillway(folder, *words, port=first + number)
                 stack.callback(processes.stop, node.process)
                 stack.callback(node.process.send_signal, signal.SIGKILL)
