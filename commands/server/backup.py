@@ -28,7 +28,7 @@ def backup(client: Client, argv: Request) -> bytes:
     except OSError as error:
         raise ReplyError(b"ERR A file cannot be read: %b" % _encode(str(error))) from None
     state = instance.replication
-    sizes = [(db.index, len(db.values), len(db.expires)) for db in instance.databases if db.values]
+    sizes = [(db.index, len(db.values), db.expires.count) for db in instance.databases if db.values]
     pairs = {
         b"version": replies.bulk(RILLWAY_VERSION.encode()),
         b"time-ms": replies.integer(instance.now_ms),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from datetime import UTC, datetime
 
 from rillway.backup.manifest import BEGUN, CHECKED, MANIFEST, Backup, BackupError, load
@@ -40,11 +41,10 @@ def read(store: Store, name: str) -> Backup:
     place = f"{store.place}/{prefix}".rstrip("/")
     if store.has(f"{prefix}{MANIFEST}"):
         return load(content_of(store, f"{prefix}{MANIFEST}"), f"{place}/{MANIFEST}")
-    if store.has(f"{prefix}{BEGUN}"):
-        try:
-            began = f" was begun at {as_text(_begun_ms(store, name))} and"
-        except ValueError:
-            began = ""
+    began = ""
+    with suppress(OSError, ValueError):
+        began = f" was begun at {as_text(_begun_ms(store, name))} and"
+    if began or NAME.fullmatch(place.rpartition("/")[2]):
         raise BackupError(f"{place}{began} was not finished: it has no {MANIFEST}")
     raise BackupError(f"{place} is no back-up: it has no {MANIFEST}")
 
