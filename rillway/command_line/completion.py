@@ -34,7 +34,10 @@ def main(
 # The modules with `make_parser` of each sub-command; `serve` has none.
 PARSERS = {
     "cluster": "rillway.cluster.arguments",
+    "restart": "rillway.restart.arguments",
     "check": "rillway.command_line.check",
+    "backup": "rillway.backup.arguments",
+    "restore": "rillway.restore.arguments",
     "top": "rillway.top.arguments",
     "consume": "rillway.consumer.arguments",
     "archive": "rillway.pipeline.archive.arguments",
