@@ -1,4 +1,8 @@
-"""BACKUP: what `rillway backup` asks a server, Rillway's own."""
+"""BACKUP FILES: what `rillway backup` asks a server, Rillway's own.
+
+Redis 8.10 has a family of this name that makes a copy in a folder of the server (START, SEAL, LIST,
+STATUS, ABORT, CLEANUP); no server with it runs here, and it is not known.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +10,24 @@ from collections.abc import Iterable
 
 from commands.core.client import Client
 from commands.core.host import RILLWAY_VERSION
-from commands.core.registry import ADMIN, NO_ASYNC_LOADING, NO_MULTI, NOSCRIPT, command
+from commands.core.registry import (
+    ADMIN,
+    LOADING,
+    NO_ASYNC_LOADING,
+    NO_MULTI,
+    NOSCRIPT,
+    STALE,
+    command,
+)
 from commands.core.services import FilesNow, Services
+from commands.documentation import help_reply
 from protocol import replies
 from protocol.errors import ReplyError
 from protocol.request import Request
 
 
-@command("BACKUP", arity=1, flags=ADMIN | NOSCRIPT | NO_ASYNC_LOADING | NO_MULTI)
-def backup(client: Client, argv: Request) -> bytes:
+@command("BACKUP FILES", arity=2, flags=ADMIN | NOSCRIPT | NO_ASYNC_LOADING | NO_MULTI)
+def backup_files(client: Client, argv: Request) -> bytes:
     """Map: the moment, and the files that have all data of it, if there is an append-only file.
 
     Nothing is held for the caller: it opens the files at once, and asks again if a rewrite has
@@ -39,6 +52,16 @@ def backup(client: Client, argv: Request) -> bytes:
     } | _described(files)
     items = [item for key, value in pairs.items() for item in (replies.bulk(key), value)]
     return replies.mapping(items, client.resp)
+
+
+@command("BACKUP HELP", arity=2, flags=LOADING | STALE)
+def backup_help(client: Client, argv: Request) -> bytes:
+    """Source: Redis 7.2, for the shape."""
+    return help_reply(
+        b"BACKUP",
+        b"FILES",
+        b"    The moment, and the files that have all data of it.",
+    )
 
 
 def _described(files: FilesNow) -> dict[bytes, bytes]:

@@ -1,8 +1,8 @@
 """One server that is backed up: what it is asked, and its files, opened.
 
-A Rillway on this machine with an append-only file names the files of a moment (BACKUP). They are
-opened at once: an open file stays readable if a rewrite removes its name. All other servers send
-a snapshot (snapshot.py).
+A Rillway on this machine with an append-only file names the files of a moment (BACKUP FILES). They
+are opened at once: an open file stays readable if a rewrite removes its name. All other servers
+send a snapshot (snapshot.py).
 """
 
 from __future__ import annotations
@@ -128,9 +128,9 @@ class Source:
 
     def _asked(self) -> dict[str, Any]:
         try:
-            words = self._link.call("BACKUP")
+            words = self._link.call("BACKUP", "FILES")
         except ServerError as error:
-            raise BackupError(f"{public_url(self.url)}: BACKUP: {error}") from None
+            raise BackupError(f"{public_url(self.url)}: BACKUP FILES: {error}") from None
         return {key.decode(): value for key, value in zip(words[::2], words[1::2], strict=True)}
 
     def _is_here(self, folder: str) -> bool:

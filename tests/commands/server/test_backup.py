@@ -1,4 +1,4 @@
-"""BACKUP: the files that have all data of a moment."""
+"""BACKUP FILES: the files that have all data of a moment."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FOLDER = "appendonlydir"
 
 def ask(server: InProcessServer) -> dict[bytes, Any]:
     reader = hiredis.Reader()
-    reader.feed(server.connect().execute("BACKUP"))
+    reader.feed(server.connect().execute("BACKUP", "FILES"))
     words: Any = reader.gets()
     return dict(zip(words[::2], words[1::2], strict=True))
 
@@ -55,12 +55,13 @@ def test_a_user_needs_the_right_to_it() -> None:
     client.execute("ACL", "SETUSER", "ops", "on", "nopass", "-@all", "+backup")
     client.execute("ACL", "SETUSER", "app", "on", "nopass", "+@all", "-@admin", "~*")
     client.execute("AUTH", "ops", "x")
-    assert client.execute("BACKUP").startswith(b"*")
+    assert client.execute("BACKUP", "FILES").startswith(b"*")
     client.execute("AUTH", "app", "x")
-    assert client.execute("BACKUP").startswith(b"-NOPERM")
+    assert client.execute("BACKUP", "FILES").startswith(b"-NOPERM")
 
 
 def test_it_runs_in_no_transaction() -> None:
     client = InProcessServer().connect()
     client.execute("MULTI")
-    assert client.execute("BACKUP").startswith(b"-ERR Command not allowed inside a transaction")
+    reply = client.execute("BACKUP", "FILES")
+    assert reply.startswith(b"-ERR Command not allowed inside a transaction")

@@ -31,9 +31,9 @@ class SourceDouble:
 
 
 def facts_of(server: InProcessServer) -> dict[str, Any]:
-    """The reply to BACKUP."""
+    """The reply to BACKUP FILES."""
     reader = hiredis.Reader()
-    reader.feed(server.connect().execute("BACKUP"))
+    reader.feed(server.connect().execute("BACKUP", "FILES"))
     words: Any = reader.gets()
     return {key.decode(): value for key, value in zip(words[::2], words[1::2], strict=True)}
 

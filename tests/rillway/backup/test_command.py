@@ -174,7 +174,7 @@ def test_what_fails_leaves_nothing_and_says_why(
         client.call("ACL", "SETUSER", "ops", "on", ">secret", "+info", "+cluster|nodes")
     words = ["--url", url(server, "ops:secret@"), "--to", tmp_path / "to"]
     why = refused(capsys, backup, *words)
-    assert "BACKUP: NOPERM" in why and "secret" not in why
+    assert "BACKUP FILES: NOPERM" in why and "secret" not in why
     with Connection(url(server)) as client:
         client.call("ACL", "SETUSER", "ops", "+backup")
     run(capsys, *words)
