@@ -31,6 +31,16 @@ with socket.create_server(("", 6379)) as listener:
         connection.sendall(b"-LOADING Redis is loading the dataset in memory\\r\\n")
 """
 ADDED_BYTES = 150 * 1000**2
+# docker run --read-only: the root, the volume, variables and words of what is run.
+READ_ONLY = """
+mount --bind "$1" "$1"
+mount --options remount,ro,bind "$1"
+mount --bind "$2" "$1/data"
+mount --types proc proc "$1/proc"
+root=$1
+shift 2
+exec chroot --userspec=999:999 "$root" env --ignore-environment --chdir=/data "$@"
+"""
 
 
 @pytest.fixture(scope="module")
@@ -206,6 +216,24 @@ def test_sigterm_ends_it_as_process_1(root: Path, tmp_path: Path) -> None:
         server.wait_until(server.answers)
         assert server.client.info("server")["process_id"] == 1
         assert server.terminate() <= STOP_SECONDS
+
+
+def test_it_serves_and_saves_with_a_read_only_root(
+    root: Path, tmp_path: Path, volume: Path
+) -> None:
+    apart = ["unshare", "--mount", "--pid", "--fork", "--kill-child"]
+    words = [*CONFIG["Env"], *CONFIG["Entrypoint"], *CONFIG["Cmd"], "--appendonly", "yes"]
+    shell = ["bash", "-euc", READ_ONLY, "bash", str(root), str(volume)]
+    with started([*apart, *shell, *words], tmp_path) as server:
+        server.wait_until(server.answers)
+        assert server.client.set("k", "v") and server.client.save()
+        assert server.client.info("persistence")["aof_last_write_status"] == "ok"
+        assert (volume / "dump.rdb").exists() and (volume / "appendonlydir").is_dir()
+
+
+def test_the_console_is_in_it(container: Container) -> None:
+    done = container.run("python", "-c", "import rillway.console.command")
+    assert done.returncode == 0, done.stderr
 
 
 # -- the volume ----------------------------------------------------------------------------------
