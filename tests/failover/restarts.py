@@ -5,7 +5,9 @@
 A round restarts all nodes, and kills one by SIGKILL at a random moment; the restart is repeated
 until it ends with 0, as it says. Each shard has a stream. Nothing that WAIT 1 confirmed may be
 lost, and every node must be a new process. Printed is how long a shard took no write: a longer time
-than `--longest SECONDS` is a failure. Ends with status 1 if a promise was broken, and leaves files.
+than `--longest SECONDS` is a failure. Usually that is the node timeout and three seconds; three
+timeouts and three seconds if a primary was killed whose replica was just starting, as nobody can
+take over from it. Ends with status 1 if a promise was broken, and leaves files.
 """
 
 from __future__ import annotations
