@@ -5,6 +5,8 @@
 `application`  the ASGI application: routes, templates, common headers
 `security`     headers, the Host check, requirements on a write
 `login`        sessions, passwords
+`users`        the console's own users, and their roles
+`audit`        a line for each action
 `console`      the state that all requests share: settings, sessions, watches
 `api`          the answers as JSON
 `pages`        the answers as HTML

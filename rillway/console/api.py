@@ -1,7 +1,7 @@
 """The HTTP API: JSON. Names and values are strings, or {"base64": ...} where they are not UTF-8.
 
 Errors are `{"error": {"code": "NOPERM", "text": "..."}}`; the code is the server's, or one of
-LOGIN, TOKEN, BAD, GONE, UNREACHABLE.
+LOGIN, TOKEN, ROLE, BAD, GONE, AUDIT, UNREACHABLE.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from rillway.console.formats import SHOWN_BYTES, cut, from_path
 from rillway.console.history import SPANS
 from rillway.console.login import COOKIE, Session
 from rillway.console.security import refusal_of_write
+from rillway.console.users import Role
 from rillway.console.watch import Watch
 from rillway.json_bytes import from_json, to_json
 from rillway.pipeline.wire.ids import format_id, make_id, parse_id
@@ -41,6 +42,10 @@ Handler: TypeAlias = Callable[["Call"], Awaitable[Any]]
 
 BODY_BYTES = 16 << 20
 MAX_FIELDS = 1000
+# How a proxy that signs people in names them: see --trusted-proxy.
+PROXY_HEADER = "X-Forwarded-User"
+# What takes something away for good.
+ADMIN_ACTIONS = {"remove"}
 STATUSES = {
     "NOPERM": 403, "NOAUTH": 401, "WRONGPASS": 401, "NOGROUP": 404, "WRONGTYPE": 409, "OOM": 409,
     "READONLY": 409, "MISCONF": 409, "BUSYGROUP": 409, "LOADING": 502, "MASTERDOWN": 502,
@@ -180,7 +185,12 @@ class Call:
 
 def session_of(request: Request) -> Session | None:
     console: Console = request.app.state.console
-    return console.session(request.cookies.get(COOKIE))
+    named = request.headers.get(PROXY_HEADER)
+    return console.session(request.cookies.get(COOKIE), address_of(request), named)
+
+
+def address_of(request: Request) -> str:
+    return request.client.host if request.client else ""
 
 
 def reading(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
@@ -199,17 +209,50 @@ def reading(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
     return endpoint
 
 
-def writing(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+def least_role(action: str) -> Role:
+    return Role.ADMIN if action in ADMIN_ACTIONS else Role.OPERATOR
+
+
+def writing(path: str, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
     """Return the endpoint of a write, which must come from a page; see security.py."""
+    action = path.rpartition("/")[2]
+    least = least_role(action)
 
     async def checked(call: Call) -> Any:
         refusal = refusal_of_write(call.request, call.session)
         if refusal is not None:
             raise ApiError(403, "TOKEN", refusal)
+        if call.session.role < least:
+            raise ApiError(403, "ROLE", f"this is for the role {least.name.lower()}")
         call.body = await read_body(call.request)
-        return await handler(call)
+        return await audited(call, action, handler)
 
     return reading(checked)
+
+
+async def audited(call: Call, action: str, handler: Handler) -> Any:
+    """Do a write, and note who did it. Raises ApiError if it cannot be noted."""
+    audit = call.console.settings.audit
+    if audit is None:
+        return await handler(call)
+    try:
+        file = audit.open()
+    except OSError as error:
+        raise ApiError(409, "AUDIT", f"nothing was done: the audit file: {error}") from None
+    outcome = "ok"
+    try:
+        return await handler(call)
+    except Exception as error:
+        outcome = "DEFECT"
+        outcome = as_api_error(error).code
+        raise
+    finally:
+        parts = call.request.path_params
+        keys = [from_path(parts[name]) for name in ("key", "queue", "group") if name in parts]
+        audit.write(
+            file, user=call.session.user, address=address_of(call.request), action=action,
+            db=call.db, keys=keys, outcome=outcome,
+        )  # fmt: skip
 
 
 async def read_body(request: Request) -> dict[str, Any]:
@@ -569,4 +612,4 @@ def routes(is_read_only: bool) -> Iterable[BaseRoute]:
         yield Route(path, reading(handler), methods=["GET"])
     if not is_read_only:
         for path, handler in WRITES.items():
-            yield Route(path, writing(handler), methods=["POST"])
+            yield Route(path, writing(path, handler), methods=["POST"])

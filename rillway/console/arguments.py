@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rillway.command_line.arguments import add_url, port
 from rillway.command_line.parser import Parser
+from rillway.console.users import Users
 
 DEFAULT_PORT = 8001
 
@@ -33,6 +34,22 @@ def make_parser() -> Parser:
         type=password_in,
         metavar="FILE",
         help="ask viewers for the password in the first line of this file",
+    )
+    parser.add_argument(
+        "--users",
+        type=users_in,
+        metavar="FILE",
+        help="ask viewers for a user and a password of this file; `rillway console user` writes it",
+    )
+    parser.add_argument(
+        "--trusted-proxy",
+        action="append",
+        default=[],
+        metavar="ADDRESS",
+        help="believe X-Forwarded-User from this address: a user of --users; may be given again",
+    )
+    parser.add_argument(
+        "--audit", metavar="FILE", help="append a line of JSON for each action of a viewer"
     )
     parser.add_argument("--tls-cert", type=existing, metavar="FILE", help="serve https")
     parser.add_argument("--tls-key", type=existing, metavar="FILE", help="the certificate's key")
@@ -65,7 +82,18 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if (options.tls_cert is None) != (options.tls_key is None):
         parser.error("--tls-cert and --tls-key go together")
+    if options.users is not None and options.password is not None:
+        parser.error("--users or --password-file, not both")
+    if options.trusted_proxy and options.users is None:
+        parser.error("--trusted-proxy needs --users")
     return options
+
+
+def users_in(path: str) -> Users:
+    try:
+        return Users(path)
+    except (OSError, ValueError) as error:
+        raise argparse.ArgumentTypeError(f"{path}: {error}") from None
 
 
 def password_in(path: str) -> str:

@@ -12,6 +12,7 @@ import socket
 import sys
 
 from rillway.command_line.output import name_target
+from rillway.console import users
 from rillway.console.arguments import parse_options
 from rillway.pipeline.wire.urls import public_url
 
@@ -25,6 +26,8 @@ STOP_SECONDS = 2
 
 def main(arguments: list[str]) -> int:
     """Serve until a signal. Returns the exit status."""
+    if arguments[:1] == ["user"]:
+        return users.main(arguments[1:])
     options = parse_options(arguments)
     try:
         return asyncio.run(serve(options))
@@ -43,11 +46,15 @@ async def serve(options: argparse.Namespace) -> int:
     import uvicorn
 
     from rillway.console.application import create
+    from rillway.console.audit import AuditFile
     from rillway.console.console import Console, ConsoleSettings, Kind, kind_of
 
     settings = ConsoleSettings(
         url=options.url,
         password=options.password,
+        users=options.users,
+        proxies=options.trusted_proxy,
+        audit=None if options.audit is None else AuditFile(options.audit),
         is_read_only=options.read_only,
         is_tls=options.tls_cert is not None,
         hosts=(*options.allow_host, options.bind),
@@ -110,7 +117,9 @@ def exposure(options: argparse.Namespace, *, is_login: bool) -> str | None:
             f"{options.bind} is no loopback address: give --tls-cert and --tls-key, or --insecure"
         )
     if not is_login:
-        return f"{options.bind} is no loopback address: give --password-file, or --insecure"
+        return (
+            f"{options.bind} is no loopback address: give --users or --password-file, or --insecure"
+        )
     return None
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 import redis
 
+from rillway.console.audit import AuditFile
 from rillway.console.data.link import UNREACHABLE, Link, options_in
 from rillway.console.events import Audience
 from rillway.console.login import Attempts, Session, Sessions, is_same
+from rillway.console.users import Users
 from rillway.console.watch import SHARE
 from rillway.queues.finder import SHARE as QUEUES_SHARE
 
@@ -25,18 +27,22 @@ class Kind(Enum):
     OPEN = "open"
     PASSWORD = "password"
     ACL = "acl"
+    USERS = "users"
 
 
 @dataclass(frozen=True)
 class ConsoleSettings:
     """The settings of a console.
 
-    `password` is the console's own. `dead_letters`: the streams of dead letters that are not
-    `<name>:dead`.
+    `password`, `users`: the console's own. `proxies`: addresses whose header PROXY_HEADER names a
+    user. `dead_letters`: the streams of dead letters that are not `<name>:dead`.
     """
 
     url: str
     password: str | None = None
+    users: Users | None = None
+    proxies: Collection[str] = ()
+    audit: AuditFile | None = None
     is_read_only: bool = False
     is_tls: bool = False
     hosts: tuple[str, ...] = ()
@@ -62,6 +68,7 @@ class Console:
         self.sessions = Sessions(clock)
         self.attempts = Attempts(clock)
         self._shared = Session(self.link, None, float("inf"))
+        self._proxied: dict[str, Session] = {}
         self._links: dict[tuple[str, str], Link] = {}
         self._audiences: dict[tuple[Link, int], Audience] = {}
         self._cleaner: asyncio.Task[None] | None = None
@@ -82,12 +89,39 @@ class Console:
 
     # -- sessions ----------------------------------------------------------------------------------
 
-    def session(self, secret: str | None) -> Session | None:
-        """Return the session of a cookie; without logins, all share one."""
-        return self._shared if self.kind is Kind.OPEN else self.sessions.find(secret)
+    def session(
+        self, secret: str | None, address: str = "", named: str | None = None
+    ) -> Session | None:
+        """Return the session of a cookie; without logins, all share one.
+
+        `named`: the user whom the proxy at `address` has signed in, if that is one of ours.
+        """
+        if self.kind is Kind.OPEN:
+            return self._shared
+        users = self.settings.users
+        if users is None:
+            return self.sessions.find(secret)
+        found = self.sessions.find(secret)
+        if named is not None and address in self.settings.proxies:
+            if users.find(named) is None:
+                return None
+            own = Session(self.link, named, float("inf"))
+            found = self._proxied.setdefault(named, own)
+        user = users.find(found.user) if found is not None else None
+        if found is None or user is None:  # removed meanwhile
+            return None
+        # A role that has changed counts at once.
+        return found if found.role is user.role else replace(found, role=user.role)
 
     def is_open(self, session: Session, secret: str | None) -> bool:
-        return self.session(secret) is session
+        """Return whether a session, found a while ago, has not ended."""
+        users = self.settings.users
+        if users is not None and users.find(session.user) is None:
+            return False
+        if session.expires == float("inf"):
+            return True
+        found = self.session(secret)
+        return found is not None and found.token == session.token
 
     async def log_in(self, user: str, password: str) -> str | None:
         """Return the secret of a new session; None if user or password are wrong.
@@ -97,6 +131,12 @@ class Console:
         if self.kind is Kind.PASSWORD:
             expected = self.settings.password or ""
             return self.sessions.open(self.link, None)[0] if is_same(password, expected) else None
+        if self.settings.users is not None:
+            is_right = await asyncio.to_thread(self.settings.users.check, user, password)
+            found = self.settings.users.find(user)
+            if not is_right or found is None:
+                return None
+            return self.sessions.open(self.link, user, found.role)[0]
         link = self._open_link(self.settings.url, user, password)
         try:
             await link.call(link.default_db, "PING")
@@ -168,6 +208,8 @@ async def kind_of(settings: ConsoleSettings) -> Kind:
     except redis.AuthenticationError as error:
         if has_credentials(settings.url):
             raise
+        if settings.users is not None:
+            raise
         if "NOAUTH" in str(error) or "required" in str(error):
             return Kind.ACL
         raise
@@ -175,6 +217,8 @@ async def kind_of(settings: ConsoleSettings) -> Kind:
         pass  # such as NOPERM: it answers
     finally:
         await link.close()
+    if settings.users is not None:
+        return Kind.USERS
     return Kind.OPEN if settings.password is None else Kind.PASSWORD
 
 

@@ -1,8 +1,8 @@
 """Sessions and logins.
 
-There are three kinds of console: if the server asks for a password, a viewer logs in as one of its
-users with that user's rights; a console may have its own password (--password-file); or it is open,
-on loopback, and all viewers share one session.
+There are four kinds of console: if the server asks for a password, a viewer logs in as one of its
+users with that user's rights; a console may have its own password (--password-file), or its own
+users with a role (--users); or it is open, on loopback, and all viewers share one session.
 
 Sessions are in memory only: they end with the console, and twelve hours after the login.
 """
@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from rillway.console.data.link import Link
+from rillway.console.users import Role
 
 SESSION_SECONDS = 12 * 3600
 MAX_SESSIONS = 1000
@@ -31,6 +32,7 @@ class Session:
     link: Link
     user: str | None
     expires: float
+    role: Role = Role.ADMIN
     token: str = field(default_factory=lambda: secrets.token_urlsafe(32))
 
 
@@ -41,12 +43,12 @@ class Sessions:
         self._clock = clock
         self._sessions: OrderedDict[str, Session] = OrderedDict()
 
-    def open(self, link: Link, user: str | None) -> tuple[str, Session]:
+    def open(self, link: Link, user: str | None, role: Role = Role.ADMIN) -> tuple[str, Session]:
         """Return the secret and the session. The oldest one ends if there are too many."""
         while len(self._sessions) >= MAX_SESSIONS:
             self._sessions.popitem(last=False)
         secret = secrets.token_urlsafe(32)
-        session = Session(link, user, self._clock() + SESSION_SECONDS)
+        session = Session(link, user, self._clock() + SESSION_SECONDS, role)
         self._sessions[secret] = session
         return secret, session
 

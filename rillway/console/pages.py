@@ -22,6 +22,7 @@ from rillway.console.api import (
     as_api_error,
     entries_query,
     known_queue,
+    least_role,
     session_of,
     state_of,
     streams_view,
@@ -32,8 +33,9 @@ from rillway.console.data.facts import read_cluster, read_policy
 from rillway.console.data.groups import read_consumers, read_pending
 from rillway.console.formats import from_path, to_path, to_text
 from rillway.console.history import SPANS
-from rillway.console.login import COOKIE, SESSION_SECONDS
+from rillway.console.login import COOKIE, SESSION_SECONDS, Session
 from rillway.console.security import is_same_origin
+from rillway.console.users import Role
 from rillway.dead_letter import CONSUMER, DELIVERIES, ERROR, GROUP, ID, NAMES, STREAM
 from rillway.plurals import count_of
 from rillway.queues.frameworks import BY_NAME
@@ -44,6 +46,7 @@ from rillway.sampler.replies import as_map
 Page: TypeAlias = Callable[[Call], Awaitable[Response]]
 
 THEMES = ("auto", "light", "dark")
+WITH_USERS = (Kind.ACL, Kind.USERS)
 FORM_BYTES = 1 << 16
 SHOWN_VALUE_BYTES = 1 << 20
 TABS = ("entries", "groups", "dead", "facts")
@@ -67,7 +70,7 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
         "version": __version__,
         "session": session,
         "can_log_out": console.kind is not Kind.OPEN and session is not None,
-        "can_write": session is not None and not console.settings.is_read_only,
+        "can_write": may_write(console, session, Role.OPERATOR),
         "is_read_only": console.settings.is_read_only,
         "theme": theme if theme in THEMES else "auto",
         "path": local_path(here(request)),
@@ -78,6 +81,11 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
     }
     text = environment.get_template(template).render(shared | values)
     return HTMLResponse(text, status_code=status)
+
+
+def may_write(console: Console, session: Session | None, role: Role) -> bool:
+    is_read_only = console.settings.is_read_only
+    return session is not None and not is_read_only and session.role >= role
 
 
 def error_page(request: Request, error: ApiError) -> Response:
@@ -205,9 +213,12 @@ async def queue(call: Call) -> Response:
     shown = queue_views.QueueView(framework=framework, label=label).show(watch)
     shown["tables"]["jobs"] = [queue_views.job_row(one) for one in jobs]
     offers = BY_NAME[framework].actions
-    actions = [one for one in JOB_BUTTONS.get(state, ()) if one[0] in offers]
+    actions = [
+        one
+        for one in JOB_BUTTONS.get(state, ())
+        if one[0] in offers and may_write(call.console, call.session, least_role(one[0]))
+    ]
     has_more = len(jobs) == limit
-    can_write = not call.console.settings.is_read_only
     return render(
         call.request,
         "queue.html",
@@ -219,7 +230,7 @@ async def queue(call: Call) -> Response:
         state=state,
         states=STATES,
         notes=queue_views.unknown_notes(framework),
-        actions=actions if can_write else [],
+        actions=actions,
         following="?" + urlencode({"state": state, "offset": first + limit}) if has_more else None,
         api=f"/api/q/{call.db}/{framework}/{to_path(label)}",
         events=events_of("queue", db=str(call.db), framework=framework, key=to_path(label)),
@@ -447,7 +458,7 @@ async def login(request: Request) -> Response:
     to = local_path(request.query_params.get("to", "/"))
     if console.kind is Kind.OPEN:
         return RedirectResponse("/", 303)
-    return render(request, "login.html", to=to, has_user=console.kind is Kind.ACL, failure="")
+    return render(request, "login.html", to=to, has_user=console.kind in WITH_USERS, failure="")
 
 
 async def log_in(request: Request) -> Response:
@@ -460,8 +471,8 @@ async def log_in(request: Request) -> Response:
     address = request.client.host if request.client else ""
 
     def refusal(status: int, text: str) -> Response:
-        is_acl = console.kind is Kind.ACL
-        return render(request, "login.html", status, to=to, has_user=is_acl, failure=text)
+        has_user = console.kind in WITH_USERS
+        return render(request, "login.html", status, to=to, has_user=has_user, failure=text)
 
     if not console.attempts.begin(address):
         return refusal(429, "Too many failed logins from this address. Try again in a minute.")
