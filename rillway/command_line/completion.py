@@ -67,7 +67,7 @@ def commands(
     ]
     parsers = {name: importlib.import_module(module) for name, module in PARSERS.items()}
     made = {name: module.make_parser() for name, module in parsers.items()}
-    for name in ("archive", "cluster", "demo"):
+    for name in ("archive", "cluster", "console", "demo"):
         made |= {f"{name} {job}": make() for job, make in parsers[name].JOBS.items()}
     for name, parser in made.items():
         inner = [other.partition(" ")[2] for other in made if other.startswith(f"{name} ")]

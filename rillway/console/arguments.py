@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rillway.command_line.arguments import add_url, port
 from rillway.command_line.parser import Parser
-from rillway.console.users import Users
+
+if TYPE_CHECKING:
+    from rillway.console.users import Users
 
 DEFAULT_PORT = 8001
+ROLES = ("viewer", "operator", "admin")
 
 
 def make_parser() -> Parser:
@@ -76,6 +81,29 @@ def make_parser() -> Parser:
     return parser
 
 
+def user_parser() -> Parser:
+    """Return the parser of `rillway console user`."""
+    parser = Parser(
+        "console user",
+        "Add a user of the console, or change one; the password is the first line of standard "
+        "input.",
+    )
+    parser.add_argument("--users", required=True, type=Path, metavar="FILE", help="the file")
+    parser.add_argument("--remove", action="store_true", help="remove the user")
+    parser.add_argument("name", metavar="NAME", type=user_name, help="the user")
+    parser.add_argument("role", nargs="?", choices=ROLES, help="what the user may do")
+    return parser
+
+
+JOBS = {"user": user_parser}
+
+
+def user_name(text: str) -> str:
+    if not re.fullmatch(r"[^:\s]{1,64}", text):
+        raise argparse.ArgumentTypeError("expected up to 64 characters, no blank and no colon")
+    return text
+
+
 def parse_options(arguments: list[str]) -> argparse.Namespace:
     """Parse the arguments; exits with status 2 if they are wrong."""
     parser = make_parser()
@@ -90,6 +118,8 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
 
 
 def users_in(path: str) -> Users:
+    from rillway.console.users import Users  # its dataclass takes a while to import
+
     try:
         return Users(path)
     except (OSError, ValueError) as error:

@@ -1,7 +1,7 @@
 """The audit file of a console (`--audit FILE`): a line of JSON for each action of a viewer.
 
-Its fields are those of the server's audit log. It is opened for each line, so that it may be renamed. An action whose line could not be written is
-not done.
+Its fields are those of the server's audit log. It is opened for each line, so that it may be
+renamed. An action whose line could not be written is not done.
 """
 
 from __future__ import annotations

@@ -12,8 +12,7 @@ import socket
 import sys
 
 from rillway.command_line.output import name_target
-from rillway.console import users
-from rillway.console.arguments import parse_options
+from rillway.console.arguments import parse_options, user_parser
 from rillway.pipeline.wire.urls import public_url
 
 MISSING = "rillway: {} is missing: pip install 'rillway[console]'"
@@ -27,7 +26,7 @@ STOP_SECONDS = 2
 def main(arguments: list[str]) -> int:
     """Serve until a signal. Returns the exit status."""
     if arguments[:1] == ["user"]:
-        return users.main(arguments[1:])
+        return change_user(arguments[1:])
     options = parse_options(arguments)
     try:
         return asyncio.run(serve(options))
@@ -39,6 +38,31 @@ def main(arguments: list[str]) -> int:
         return 1
     except KeyboardInterrupt:
         return 0
+
+
+def change_user(arguments: list[str]) -> int:
+    """Add, change or remove a user in a file (`rillway console user`). Returns the exit status."""
+    from rillway.console.users import Role, make_user, read_users, write_users
+
+    parser = user_parser()
+    options = parser.parse_args(arguments)
+    if options.remove == (options.role is not None):
+        parser.error("expected a role, or --remove")
+    try:
+        users = read_users(options.users) if options.users.exists() else {}
+        if options.remove:
+            if users.pop(options.name, None) is None:
+                return failed(f"{options.users}: there is no user {options.name}")
+        else:
+            password = sys.stdin.readline().rstrip("\n")
+            if not password:
+                return failed("standard input has no password in its first line")
+            role = Role[options.role.upper()]
+            users[options.name] = make_user(options.name, role, password)
+        write_users(options.users, users)
+    except (OSError, ValueError) as error:
+        return failed(f"{options.users}: {error}")
+    return 0
 
 
 async def serve(options: argparse.Namespace) -> int:

@@ -6,24 +6,18 @@ file is read again when it has changed. `rillway console user` writes it.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import hmac
 import os
-import re
-import secrets
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 
-from rillway.command_line.parser import Parser
-
 # scrypt: 16 MiB and some 50 ms.
 COST, BLOCK, LANES, HASH_BYTES = 1 << 14, 8, 1, 32
 SALT_BYTES = 16
-NAME = re.compile(r"[^:\s]{1,64}")
 
 
 class Role(IntEnum):
@@ -78,6 +72,12 @@ class Users:
             self._seen = seen
 
 
+def make_user(name: str, role: Role, password: str) -> User:
+    """Return a user with a new salt."""
+    salt = os.urandom(SALT_BYTES)
+    return User(name, role, salt, hashed(password, salt))
+
+
 def hashed(password: str, salt: bytes) -> bytes:
     return hashlib.scrypt(password.encode(), salt=salt, n=COST, r=BLOCK, p=LANES, dklen=HASH_BYTES)
 
@@ -104,56 +104,3 @@ def write_users(path: Path, users: Mapping[str, User]) -> None:
         file.flush()
         os.fsync(file.fileno())
     new.replace(path)
-
-
-# -- rillway console user --------------------------------------------------------------------------
-
-
-def make_parser() -> Parser:
-    parser = Parser(
-        "console user",
-        "Add a user of the console, or change one; the password is the first line of standard "
-        "input.",
-    )
-    parser.add_argument("--users", required=True, type=Path, metavar="FILE", help="the file")
-    parser.add_argument("--remove", action="store_true", help="remove the user")
-    parser.add_argument("name", metavar="NAME", type=user_name, help="the user")
-    parser.add_argument(
-        "role", nargs="?", choices=[one.name.lower() for one in Role], help="what the user may do"
-    )
-    return parser
-
-
-def user_name(text: str) -> str:
-    if not NAME.fullmatch(text):
-        raise argparse.ArgumentTypeError("expected up to 64 characters, no blank and no colon")
-    return text
-
-
-def main(arguments: list[str]) -> int:
-    """Change the file of users. Returns the exit status."""
-    parser = make_parser()
-    options = parser.parse_args(arguments)
-    if options.remove == (options.role is not None):
-        parser.error("expected a role, or --remove")
-    try:
-        users = read_users(options.users) if options.users.exists() else {}
-        if options.remove:
-            if users.pop(options.name, None) is None:
-                return failed(f"{options.users}: there is no user {options.name}")
-        else:
-            password = sys.stdin.readline().rstrip("\n")
-            if not password:
-                return failed("standard input has no password in its first line")
-            salt = secrets.token_bytes(SALT_BYTES)
-            role = Role[options.role.upper()]
-            users[options.name] = User(options.name, role, salt, hashed(password, salt))
-        write_users(options.users, users)
-    except (OSError, ValueError) as error:
-        return failed(f"{options.users}: {error}")
-    return 0
-
-
-def failed(text: str) -> int:
-    print(f"rillway console user: {text}", file=sys.stderr)
-    return 1

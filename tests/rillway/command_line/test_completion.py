@@ -44,7 +44,7 @@ def option(command: Command, name: str) -> Option:
 
 
 def test_every_sub_command_and_job_is_there(described: dict[str, Command]) -> None:
-    jobs = {*(f"archive {job}" for job in JOBS), "demo departures"}
+    jobs = {*(f"archive {job}" for job in JOBS), "console user", "demo departures"}
     jobs |= {f"cluster {job}" for job in CLUSTER_JOBS}
     assert set(described) == {*SUBCOMMANDS, *jobs, "help", "version"}
     assert all(command.summary for command in described.values())

@@ -75,8 +75,8 @@ def test_users_are_added_changed_and_removed(
     assert put(monkeypatch, file, "otto", "--remove") == 1
     assert put(monkeypatch, file, "eve", "viewer") == 1
     assert capsys.readouterr().err.splitlines() == [
-        f"rillway console user: {file}: there is no user otto",
-        "rillway console user: standard input has no password in its first line",
+        f"rillway console: {file}: there is no user otto",
+        "rillway console: standard input has no password in its first line",
     ]
 
 
