@@ -236,15 +236,9 @@ COMPILED_FIRST = env PYTHONSAFEPATH=1 PYTHONPATH=$(COMPILED):$(CURDIR)
 PYTEST_COMPILED = $(COMPILED_FIRST) $(PYTEST) -o pythonpath=
 
 .PHONY: test
-test: $(VENV)/.dev compiled redis-server redis-sentinel prometheus kubectl shells systemd faketime java node $(RUN)/.collected ## run all tests, beside a real redis-server: about eight minutes. ARGS=tests/storage runs a part
+test: $(VENV)/.dev compiled redis-server redis-sentinel prometheus kubectl shells systemd faketime java node ## run all tests, beside a real redis-server: about eight minutes. ARGS=tests/storage runs a part
 	@$(COMPILED_FIRST) $(BIN)/python -c 'import server.requests.dispatch as it; assert it.__file__.endswith(".so"), it'
 	@$(PYTEST_COMPILED) --jobs $(JOBS) --spare $(ARGS)
-
-# In a fresh clone pytest rewrites each module of the tests: here on two cores, as one process collects
-# for all. What cannot be collected is shown by the run.
-$(RUN)/.collected: | $(VENV)/.dev compiled
-	@ls -d tests/*/ | xargs -n 12 -P 2 $(PYTEST_COMPILED) --collect-only -qq >/dev/null || true
-	@touch $@
 
 # In .ci/run what looks inside of modules, and what shows within a minute that interpreted modules do
 # the same: files without such tests are not collected. Each night, with PROFILE=thorough, all that does
