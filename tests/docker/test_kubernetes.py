@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ OPERATOR = {"ServiceMonitor", "PrometheusRule"}  # of the Prometheus operator: n
 VERSION = "1.31"
 
 
+@cache
 def rendered(base: str) -> list[dict[str, Any]]:
     words = ["kubectl", "kustomize", str(FOLDER / base)]
     done = subprocess.run(words, capture_output=True, text=True)
