@@ -76,12 +76,16 @@ def wait_for_agreement(
     `check` is called before each look, and may raise ClusterFailed. Raises ClusterFailed.
     """
 
-    def checked(holds: bool) -> bool:
+    def serve() -> bool:
         check()
-        return holds
+        return agree(members)
 
-    patiently(members, lambda: checked(agree(members)))
-    patiently(members, lambda: checked(all(member.is_synchronised() for member in members)))
+    def are_in_step() -> bool:
+        check()
+        return all(member.is_synchronised() for member in members)
+
+    patiently(members, serve)
+    patiently(members, are_in_step)
 
 
 def patiently(members: Sequence[Member], holds: Callable[[], bool]) -> None:

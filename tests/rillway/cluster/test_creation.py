@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from rillway.cluster.creation import create, divided
-from rillway.cluster.member import Member
+from rillway.cluster.creation import create, divided, wait_for_agreement
+from rillway.cluster.member import ClusterFailed, Member, NotReady
 from tests.rillway.cluster.doubles import FakeCluster
 
 
@@ -50,3 +52,15 @@ def test_a_creation_that_was_cut_goes_on() -> None:
     first.ask("CLUSTER", "MEET", "127.0.0.1", cluster.members[1].port, 0)
     create(cluster.members, primaries=3)
     assert sum(member.myself().slot_count for member in cluster.members) == 16384
+
+
+def test_waiting_ends_at_once_if_the_check_fails_though_a_node_does_not_answer() -> None:
+    cluster = FakeCluster(1)
+    cluster.members[0].nodes = lambda: raising(NotReady("it is down"))
+
+    with pytest.raises(ClusterFailed, match="the node has ended"):
+        wait_for_agreement(cluster.members, lambda: raising(ClusterFailed("the node has ended")))
+
+
+def raising(failure: Exception) -> Any:
+    raise failure
