@@ -86,9 +86,14 @@ class Restart:
             self._say(f"{primary.address} has no replica: its slots are not served meanwhile")
             return
         heir = replicas[0]
+
+        def leads() -> bool:
+            self._check_processes()
+            return heir.myself().is_primary
+
         for _ in range(TAKEOVERS):
             heir.ask("CLUSTER", "FAILOVER")
-            if poll(lambda: heir.myself().is_primary, TAKEOVER_SECONDS):
+            if poll(leads, TAKEOVER_SECONDS):
                 self._agree()
                 return
         raise ClusterFailed(f"{heir.address} does not take over from {primary.address}")
