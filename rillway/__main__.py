@@ -161,6 +161,10 @@ SUBCOMMANDS: dict[str, tuple[Callable[[list[str]], int | None], str]] = {
         partial(run, "pipeline.lag"),
         "how far groups are behind, and for how long: rillway lag --help",
     ),
+    "why": (
+        partial(run, "pipeline.why"),
+        "why a group is slow, and what to do: rillway why --help",
+    ),
     "console": (
         partial(run, "console"),
         "watch a server in the browser: rillway console --help",

@@ -47,6 +47,7 @@ PARSERS = {
     "dead-letters": "rillway.pipeline.dead_letters.arguments",
     "latency": "rillway.pipeline.latency.arguments",
     "lag": "rillway.pipeline.lag.arguments",
+    "why": "rillway.pipeline.why.arguments",
     "policy": "rillway.pipeline.policy.arguments",
     "console": "rillway.console.arguments",
     "demo": "rillway.demo.arguments",

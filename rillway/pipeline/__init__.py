@@ -17,6 +17,7 @@ docs/architecture/pipeline.md for how.
     replay/        `rillway replay`: archived entries, added to a stream again
     dead_letters/  `rillway dead-letters`: entries that were delivered too often
     lag/           `rillway lag`: how far consumer groups are behind
+    why/           `rillway why`: what holds the entries of a group
     latency/       `rillway latency`: how long entries waited and were processed
     jobs/          entry points for spark-submit
 

@@ -35,7 +35,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
         for room in (
             *("console", "consumer", "demo", "top", "pipeline/archive", "pipeline/dead_letters"),
             *("pipeline/lag", "pipeline/latency", "pipeline/policy", "pipeline/query"),
-            *("pipeline/relations", "pipeline/replay", "restart"),
+            *("pipeline/relations", "pipeline/replay", "pipeline/why", "restart"),
         )
     },
     "rillway/pipeline/archive/engine.py": "test_archiver.py, and jvm/test_commands.py",
