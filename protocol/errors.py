@@ -61,6 +61,11 @@ MISCONF_SNAPSHOT = (
     b" error."
 )
 
+AUDIT_LOG = (
+    b"MISCONF The audit log cannot be written, and audit-required is yes: commands that administer"
+    b" the server are refused. Please check the server's log for details about the error."
+)
+
 
 def sort_option_denied(option: bytes) -> ReplyError:
     """BY or GET of SORT by a user who may not read every key."""

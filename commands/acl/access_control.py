@@ -12,14 +12,21 @@ Source: Redis 8.2.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from commands.acl.log import AccessLog
+from commands.acl.user_limits import UserLimits
 from commands.acl.users import DEFAULT_USER, User, apply_all, default_user, is_one_of
 from commands.connection.client_list import describe_client
 from commands.connection.invalidation_table import TrackingTable
 from commands.core.client import Client, ClientEvent, Clients
-from commands.core.gates import GATE_AUTH, GATE_MULTI, GATE_PRIMARY, GATE_RESTRICTED
+from commands.core.gates import (
+    GATE_AUTH,
+    GATE_LIMITED,
+    GATE_MULTI,
+    GATE_PRIMARY,
+    GATE_RESTRICTED,
+)
 from commands.core.instance import Instance
 from commands.pubsub.registry import PubSub
 from protocol import errors
@@ -41,6 +48,9 @@ class AccessControl:
         # How many clients have logged in as each user but the default one.
         self._logged_in: dict[bytes, int] = {}
         instance.feature(Clients).on_close.append(self._forget)
+        self._limits = instance.feature(UserLimits)
+        # Called with a client and the user that its certificate has made it; None: none.
+        self.on_certificate: list[Callable[[Client, bytes | None], None]] = []
         _set_password(self.default, instance.config.requirepass)
         instance.feature(TrackingTable).may_see = self._may_see
 
@@ -94,6 +104,7 @@ class AccessControl:
             info = describe_client(client)
             self.note_failed_login(name, context_of(client), word, info, self._instance.now_ms)
             raise ReplyError(errors.WRONGPASS)
+        self._limits.refuse_login(client, name)
         self._set_user(client, name)
         client.authenticated = True
         self._set_gates(client)
@@ -126,16 +137,21 @@ class AccessControl:
                 self._set_user(client, name)
                 client.authenticated = True
                 self._set_gates(client)
+                for note in self.on_certificate:
+                    note(client, name)
                 return
         name = names[0]
         instance, info = self._instance, describe_client(client)
         instance.stats.acl_access_denied_tls_cert += 1
         log = instance.feature(AccessLog)
         log.add(b"tls-cert", b"toplevel", name, name, info, instance.now_ms)
+        for note in self.on_certificate:
+            note(client, None)
 
     def _set_user(self, client: Client, name: bytes) -> None:
         """Make a client another user, and count it."""
         if name != client.user:
+            self._limits.leave(client)
             self._forget(client)
             client.user = name
             if name != DEFAULT_USER:
@@ -148,9 +164,13 @@ class AccessControl:
             self._logged_in[client.user] = left
 
     def _set_gates(self, client: Client) -> None:
-        gates = client.gates & ~(GATE_AUTH | GATE_RESTRICTED)
+        gates = client.gates & ~(GATE_AUTH | GATE_LIMITED | GATE_RESTRICTED)
         if not client.authenticated and self.requires_login:
             gates |= GATE_AUTH
+            self._limits.leave(client)
+        elif self._limits.covers(client.user):
+            gates |= GATE_LIMITED
+            self._limits.join(client)
         if not self.users[client.user].allows_everything:
             gates |= GATE_RESTRICTED
         client.gates = gates
@@ -184,6 +204,12 @@ class AccessControl:
             client.connection.abort()
 
     # -- changes -------------------------------------------------------------------------------
+
+    def look_up_limits(self) -> None:
+        """`user-limit` has changed."""
+        self._limits.look_up()
+        for client in self._clients([DEFAULT_USER]):
+            self._set_gates(client)
 
     def draft(self, name: bytes) -> User:
         """A copy of a user to change, or a new one."""

@@ -67,6 +67,7 @@ Denial: TypeAlias = tuple[int, int]
 
 _REASONS = {COMMAND: b"command", KEY: b"key", CHANNEL: b"channel"}
 _KEY_DENIED = b"No permissions to access a key"
+DENIED_IN_SCRIPT = b"ERR ACL failure in script: "  # the beginning of that refusal
 _CHANNEL_DENIED = b"No permissions to access a channel"
 _CHANGED = (
     b"NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC"
@@ -134,7 +135,7 @@ def refusal_in_script(
     if found is None:
         return None
     _note(client, caller, found, command, argv, b"lua")
-    return b"ERR ACL failure in script: " + _text(client.user, found, command)
+    return DENIED_IN_SCRIPT + _text(client.user, found, command)
 
 
 def _text(username: bytes, found: Denial, command: Command) -> bytes:

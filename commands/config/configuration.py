@@ -23,6 +23,7 @@ from commands.config.directive_kinds import (
     INT32_MIN,
     INT64_MAX,
     UINT64_MAX,
+    AuditEvents,
     Boolean,
     Choice,
     Choices,
@@ -47,6 +48,8 @@ from commands.config.directive_kinds import (
     ShutdownOptions,
     Synonyms,
     Text,
+    UserLimitsByName,
+    UserLimitTable,
     Words,
 )
 from protocol.records import entity
@@ -149,6 +152,11 @@ class Configuration(EncodingLimits):
     aclfile: str = directive(Text(), "", immutable=True)
     acllog_max_len: int = directive(Integer(0, INT64_MAX), "128")
     acl_pubsub_default: str = directive(Choice("allchannels", "resetchannels"), "resetchannels")
+    # Rillway's own: limits by user, and who did what (server/audit_log.py)
+    user_limit: UserLimitsByName = directive(UserLimitTable(), "")
+    audit_log: str = directive(Text(), "", immutable=True)
+    audit_events: str = directive(AuditEvents(), "")
+    audit_required: bool = directive(Boolean(), "no")
     # cluster
     cluster_enabled: bool = directive(Boolean(), "no", immutable=True)
     cluster_allow_pubsubshard_when_down: bool = directive(Boolean(), "yes")

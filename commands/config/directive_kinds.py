@@ -350,6 +350,23 @@ class Choices(Choice):
         return " ".join(choice for choice in self.choices if choice in given)
 
 
+class AuditEvents(Kind):
+    """audit-events: words with commas or blanks between them; none: nothing is recorded."""
+
+    choices = ("auth", "admin", "config", "keys-removed", "all")
+    expected = f"some of the following, with commas between them: {', '.join(choices)}"
+    takes_several_words = takes_no_words = True
+
+    def parse(self, words: list[str]) -> str:
+        given = {word.lower() for text in words for word in text.replace(",", " ").split()}
+        if not given <= {*self.choices}:
+            raise ValueError(f"argument(s) must be {self.expected}")
+        return ",".join(choice for choice in self.choices if choice in given)
+
+    def format(self, value: str) -> str:
+        return value
+
+
 class EventClasses(Kind):
     """The letters of notify-keyspace-events, kept as flags."""
 
@@ -441,6 +458,63 @@ class OutputLimitTable(Kind):
 
     def combine(self, old: OutputLimits, new: OutputLimits) -> OutputLimits:
         return old | new
+
+
+@frozen_record
+class UserLimit:
+    """user-limit of one user; 0 is none."""
+
+    connections: int = 0
+    requests_per_second: int = 0
+    output_bytes: int = 0
+
+
+UserLimitsByName = dict[bytes, UserLimit]
+_USER_LIMITS = ("connections", "requests-per-second", "output-buffer")
+
+
+class UserLimitTable(Kind):
+    """user-limit: a user's name, and one or more limits of that user.
+
+    A value holds the users that were named; `combine` leaves the others as they were. A limit that
+    is not named is 0, and a user all of whose limits are 0 has none.
+    """
+
+    expected = (
+        "a user's name, then one or more of: connections <n>, requests-per-second <n>,"
+        " output-buffer <bytes>"
+    )
+    takes_several_words = takes_no_words = True
+
+    def parse(self, words: list[str]) -> UserLimitsByName:
+        left = Words().parse(words)
+        limits: UserLimitsByName = {}
+        while left:
+            name = left.pop(0)
+            found = dict.fromkeys(_USER_LIMITS, 0)
+            is_named = False
+            while len(left) > 1 and left[0].lower() in found:
+                what, number = left.pop(0).lower(), left.pop(0)
+                kind = Memory if what == "output-buffer" else Integer
+                found[what], is_named = kind(0, INT64_MAX).parse([number]), True
+            if not is_named:
+                raise ValueError(f"argument(s) must be {self.expected}")
+            limits[name.encode("utf-8", "surrogateescape")] = UserLimit(*found.values())
+        return limits
+
+    def format(self, value: UserLimitsByName) -> str:
+        return " ".join(
+            f"{name.decode('utf-8', 'surrogateescape')} connections {limit.connections}"
+            f" requests-per-second {limit.requests_per_second} output-buffer {limit.output_bytes}"
+            for name, limit in value.items()
+        )
+
+    def words(self, value: UserLimitsByName) -> list[str]:
+        return self.format(value).split()
+
+    def combine(self, old: UserLimitsByName, new: UserLimitsByName) -> UserLimitsByName:
+        both = old | new
+        return {name: limit for name, limit in both.items() if limit != UserLimit()}
 
 
 class FileName(Text):

@@ -16,6 +16,7 @@ GATE_MONITOR = 1 << 5  # is in MONITOR mode: may not use the keyspace
 GATE_REPLICA = 1 << 6  # is a replica's link: a reply would corrupt the replication stream
 GATE_PRIMARY = 1 << 7  # is the link to the primary, which has accepted its requests already
 GATE_RESTRICTED = 1 << 8  # its user may not do everything: access control lists
+GATE_LIMITED = 1 << 9  # its user has a limit: user-limit
 
 # The gates of the instance.
 GATE_PAUSED = 1 << 0  # CLIENT PAUSE
@@ -30,6 +31,7 @@ GATE_CLIENT_MEMORY = 1 << 10  # clients have a memory limit, which each request 
 GATE_FAILOVER = 1 << 8  # writes wait: a replica is to take over
 GATE_OUT_OF_MEMORY = 1 << 9  # what may use more memory is refused: there is nothing to evict
 GATE_MIGRATING = 1 << 11  # writes to keys that are being migrated wait
+GATE_AUDIT = 1 << 12  # what administers the server is refused: the audit log cannot be written
 # While one of these is shut, writes wait; while GATE_PAUSED is, what CLIENT PAUSE names.
 WRITES_WAIT_GATES = GATE_ENDING | GATE_FAILOVER | GATE_MIGRATING
 # While one of these is shut, nothing is added to the replication stream. GATE_MIGRATING holds back

@@ -270,6 +270,33 @@ class Receiver(Protocol):
         """Send a message."""
 
 
+class RequestObserver(Protocol):
+    """What is told of each request of a client, of those in transactions and scripts, too."""
+
+    def ran(
+        self, client: Any, command: Any, request: Any, reply: Any, elapsed_ns: int, is_first: bool
+    ) -> None:
+        """A request has run, or has blocked; `is_first`: not one that has blocked before."""
+
+    def refused(self, client: Any, command: Any, words: Sequence[bytes], code: bytes) -> None:
+        """A request was answered with an error before it ran; `command` None: an unknown one."""
+
+    def sent(
+        self, client: Any, command: Any, words: Sequence[bytes], size: int, elapsed_us: int
+    ) -> None:
+        """A long reply has been made in full: its size, and what it took after the request."""
+
+
+class _Observed:
+    """Stands for the observers of requests among the monitors."""
+
+    def send(self, data: bytes) -> None:
+        """No line is for them."""
+
+
+_OBSERVED = _Observed()
+
+
 def _has_no_subscribers(channel: bytes, message: bytes) -> int:
     """Until the first client subscribes (commands/pubsub/registry.py)."""
     return 0
@@ -297,7 +324,12 @@ class Instance:
         ]
 
         # clients
+        # Clients in MONITOR mode, and one more if requests have observers: without any, no request
+        # looks further.
         self.monitors: dict[Receiver, None] = {}
+        self.request_observers: list[RequestObserver] = []  # see `observe_requests`
+        self._observers: list[tuple[RequestObserver, bool]] = []
+        self.times_requests = False  # an observer needs the time of each request by itself
         # Flags for states in which every client's request must be checked; 0 in normal operation.
         self.gates = 0
         self.is_cluster = False  # cluster mode: each request is checked for the slot of its keys
@@ -307,6 +339,8 @@ class Instance:
         # features, and what they register
         self._features: dict[type[Feature], Feature] = {}
         self.key_observers: list[KeyObserver] = []  # see `observe_keys`
+        # Called with a database, a key that no client has removed, and the event.
+        self.note_removal: Callable[[int, bytes, bytes], None] | None = None
         self.at_cycle_end: list[Callable[[], None]] = []  # runs once, before output leaves
         self.publish: Callable[[bytes, bytes], int] = _has_no_subscribers
         self.chance = Chance(host.random_below(1 << 62))
@@ -431,6 +465,8 @@ class Instance:
     ) -> None:
         """Remove a key that no client removes; a command for replicas and file, and an event."""
         self.remove(db, key)
+        if self.note_removal is not None:
+            self.note_removal(db.index, key, event)
         self.propagation.propagate(db.index, [command, key])
         self.key_modified(db, key, None)
         self.notify(event_class, event, key, db.index)
@@ -443,6 +479,28 @@ class Instance:
             else:
                 self.key_observers.remove(observer)
             self.look_up_settings()
+
+    def observe_requests(
+        self, observer: RequestObserver, *, is_on: bool, times: bool = False
+    ) -> None:
+        """Call `observer` for each request, from now on or no longer.
+
+        `times`: it needs the time of each; most are measured together. Callers outside of commands
+        call `Dispatcher.look_up_settings`.
+        """
+        others = [(each, timed) for each, timed in self._observers if each is not observer]
+        self._observers = [*others, (observer, times)] if is_on else others
+        self.request_observers = [each for each, _ in self._observers]
+        self.times_requests = any(timed for _, timed in self._observers)
+        if self._observers:
+            self.monitors[_OBSERVED] = None
+        else:
+            self.monitors.pop(_OBSERVED, None)
+
+    @property
+    def has_monitors(self) -> bool:
+        """Return True if a client is in MONITOR mode."""
+        return len(self.monitors) > (_OBSERVED in self.monitors)
 
     def key_modified(self, db: Database, key: bytes, by: Any) -> None:
         """Fail the transactions that watch `key`, and invalidate clients' caches of it.

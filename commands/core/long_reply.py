@@ -28,7 +28,8 @@ class LongReply:
     """A reply in pieces; see the module."""
 
     __slots__ = (
-        "_on_end", "_pieces", "is_begun", "queued_messages", "request", "shows_changes", "used_us",
+        "_on_end", "_pieces", "is_begun", "queued_messages", "request", "shows_changes", "size",
+        "used_us",
     )  # fmt: skip
 
     def __init__(
@@ -49,7 +50,7 @@ class LongReply:
         self.is_begun = False  # whether a part of it was sent
         self.queued_messages: list[bytes] = []  # sent after the reply
         self.request: list[bytes] = []  # the request that it answers
-        self.used_us = 0  # for the pieces so far
+        self.used_us = self.size = 0  # for the pieces so far, and of them in bytes
         self.shows_changes = shows_changes
 
     def next_piece(self) -> bytes | None:
@@ -65,6 +66,7 @@ class LongReply:
             raise
         if piece:
             self.is_begun = True
+            self.size += len(piece)
         elif piece is None:
             self.end()
         return piece

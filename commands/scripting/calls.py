@@ -15,7 +15,7 @@ import cython
 import hiredis
 
 from commands.acl.access_control import AccessControl
-from commands.acl.checks import denial, refusal_in_script
+from commands.acl.checks import DENIED_IN_SCRIPT, denial, refusal_in_script
 from commands.cluster import routing
 from commands.cluster.routing import ANY_SLOT
 from commands.connection.invalidation_table import remember_request
@@ -373,6 +373,10 @@ class Calls(HostFunctions):
             self._instance.stats.count_error(refusal.split(b" ", 1)[0])
             if command is not None:
                 self._instance.stats.of(command).rejected_calls += 1
+            is_denied = refusal.startswith(DENIED_IN_SCRIPT)
+            code = b"NOPERM" if is_denied else refusal.split(b" ", 1)[0]
+            for observer in list(self._instance.request_observers):
+                observer.refused(self._client, command, request.words(), code)
             return b"-%b\r\n" % refusal
         assert command is not None
         return self._run(command, request)

@@ -370,7 +370,7 @@ def _evaluate_cached(client: Client, argv: Request, is_read_only: cython.bint) -
 
 def show(client: Client, argv: Request) -> None:
     """Monitors see the script before its commands."""
-    if client.instance.monitors:
+    if client.instance.has_monitors:
         feed_monitors(client.instance, client, argv.words())
 
 

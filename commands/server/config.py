@@ -83,6 +83,8 @@ def config_set(client: Client, argv: Request) -> bytes:
         raise
     if "requirepass" in pairs:  # also with the value that it has: the user may have another
         client.instance.feature(AccessControl).set_default_password(pairs["requirepass"])
+    if "user-limit" in pairs:
+        client.instance.feature(AccessControl).look_up_limits()
     _log_inert(client, pairs)
     if "maxmemory" in pairs:
         _warn_of_limit(client.instance)

@@ -46,6 +46,9 @@ def info(client: Client, argv: Request) -> bytes:
         wanted.discard("tls")  # Redis has no such section
     if "policies" not in words and not client.instance.feature(PolicyTimer).is_used:
         wanted.discard("policies")  # the same
+    config = client.instance.config
+    if "access" not in words and not (config.audit_log or config.user_limit):
+        wanted.discard("access")
     texts = [section_text(client.instance, name) for name in SECTIONS if name in wanted]
     return replies.verbatim("\r\n".join(texts).encode("utf-8", "surrogateescape"), client.resp)
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import TypeAlias
 
+from commands.acl.user_limits import UserLimits
 from commands.connection.client_memory import count_clients
 from commands.connection.invalidation_table import TrackingTable
 from commands.core.blocked_clients import BlockedClients
@@ -22,6 +23,7 @@ from commands.core.server_state import NEVER
 from commands.eviction.eviction import scripting_figures
 from commands.pubsub.registry import PubSub
 from commands.replication.roles import buffers, replication
+from commands.server.audit import AuditTrail
 from commands.server.memory import human, memory_figures
 from commands.streams.policies.timer import PolicyTimer
 from commands.transactions.watched_keys import Watchers
@@ -519,6 +521,19 @@ def policies(instance: Instance) -> Iterator[Field]:
     yield "policy_steps_us", counts.steps_us
 
 
+def access(instance: Instance) -> Iterator[Field]:
+    """The audit log, and what limits of users have refused. Rillway's own."""
+    trail, refused = instance.feature_if_used(AuditTrail), instance.feature(UserLimits).refused
+    yield "audit_log_enabled", int(trail is not None and trail.is_used)
+    yield "audit_log_lines", trail.lines if trail is not None else 0
+    yield "audit_log_missed", trail.missed if trail is not None else 0
+    is_failing = trail is not None and trail.is_failing
+    yield "audit_log_last_write_status", "err" if is_failing else "ok"
+    yield "user_limit_refused_connections", refused.connections
+    yield "user_limit_refused_requests", refused.requests
+    yield "user_limit_refused_output", refused.output
+
+
 def keysizes(instance: Instance) -> Iterator[Field]:
     """A histogram of the sizes of keys: bytes of strings, items of others, in powers of two.
 
@@ -561,6 +576,7 @@ SECTIONS: dict[str, Section] = {
     "cluster": cluster,
     "keyspace": keyspace,
     "policies": policies,
+    "access": access,
     "keysizes": keysizes,
 }
 TITLES = {"cpu": "CPU", "tls": "TLS"}  # the others begin with a capital letter

@@ -115,6 +115,9 @@ class _MortalFiles:
     def size(self, path: str) -> int:
         return self._alive().size(path)
 
+    def leads_to(self, path: str, file: File) -> bool:
+        return self._alive().leads_to(path, file)
+
     def exists(self, path: str) -> bool:
         return self._alive().exists(path)
 

@@ -263,6 +263,11 @@ class MemoryFiles:
         self._call("size", path)
         return len(self._file(path).live)
 
+    def leads_to(self, path: str, file: File) -> bool:
+        """Compare the contents by identity."""
+        assert isinstance(file, MemoryFile)
+        return self._names.get(posixpath.normpath(path)) is file._content
+
     def exists(self, path: str) -> bool:
         """Return True if there is a file or a directory."""
         return posixpath.normpath(path) in self._names

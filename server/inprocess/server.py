@@ -243,6 +243,7 @@ class InProcessServer(Server):
         self._batches: list[tuple[int, bytes]] = []
         self._propagated: list[tuple[int, list[Argv]]] = []
         user_files.load_users(self.instance)
+        self.open_audit_log(config.audit_log)
         self._load()
         self.instance.propagation.sinks.append(Sink(self._begin_batch, self._take_batch))
 

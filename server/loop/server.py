@@ -14,7 +14,7 @@ from __future__ import annotations
 import signal
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import NoReturn, Protocol
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from commands.config.configuration import Configuration
 from commands.config.redaction import without_bytes
@@ -47,6 +47,9 @@ from server.replication.sockets import Outside
 from server.requests.dispatch import Dispatcher
 from server.requests.session import request_limits
 from server.shutdown import Ending
+
+if TYPE_CHECKING:
+    from server.audit_log import AuditLog
 
 # Keys per database that one pass of active expiry removes: well under 10 ms.
 EXPIRE_LIMIT = 1000
@@ -185,12 +188,22 @@ class Server:
         self._policy_timer: Timer | None = None
         self._timer_ms: int | None = None
         self.cycle.before_output += [self.persistence.flush, self.replication.flush]
+        self.audit_log: AuditLog | None = None
         self.cycle.after += [
             self.dispatcher.client_limit.check_after,
             self._arm_timer,
             self.background_scheduler.schedule_if_needed,
             self._go_on_sending,
         ]
+
+    def open_audit_log(self, path: str) -> None:
+        """Record in a file what `audit-events` selects; no path: nothing. Raises OSError."""
+        if path:
+            from server.audit_log import AuditLog  # few need it: not at the start
+
+            self.audit_log = AuditLog(self.instance, self.files, path, self.cycle.wake)
+            self.audit_log.open()
+            self.cycle.before_output.append(self.audit_log.flush)
 
     # -- the end -------------------------------------------------------------------------------
 
@@ -220,6 +233,8 @@ class Server:
         self.cycle.stop()
         self.background_scheduler.stop()
         self.long_replies.stop()
+        if self.audit_log is not None:
+            self.audit_log.stop()
         self.is_ending = True
 
     def handle_signal(self, number: int = signal.SIGTERM) -> None:
@@ -270,6 +285,8 @@ class Server:
         self.persistence.tick()
         self.replication.tick()
         self._renew_credentials()
+        if self.audit_log is not None:
+            self.audit_log.tick()
         if due := self.ending.due_signal:
             self._end_for_signal(due)
         self.ending.tick()
@@ -401,8 +418,12 @@ class Server:
 
     def apply_config(self, names: list[str]) -> None:
         """Apply changed directives. Raises ValueError; see Host."""
-        self._apply_to_process(names)
         config = self.instance.config
+        if self.audit_log is not None:
+            self.audit_log.apply_config()
+        elif config.audit_events and "audit-events" in names:
+            raise ValueError("there is no audit-log, which is set at the start")
+        self._apply_to_process(names)
         if "proto-max-bulk-len" in names or "client-query-buffer-limit" in names:
             for session in self.cycle.sessions.values():
                 session.reader.set_limits(request_limits(config))

@@ -165,6 +165,8 @@ class Service(Server):
         config = self.instance.config
         self.instance.set_loading(True)
         self.credentials.load()
+        # As an absolute path: CONFIG SET dir moves no file that is open.
+        self.open_audit_log(config.audit_log and os.path.abspath(config.audit_log))
         self._open_cluster()
         await self.listeners.open()
         if self._cluster is not None:

@@ -100,6 +100,9 @@ _GAUGES = {
     "policies": """
         streams_with_policy groups_with_policy scheduled_entries retention_paused
     """,
+    "access": """
+        audit_log_enabled audit_log_last_write_status
+    """,
 }
 _COUNTERS = {
     "memory": """
@@ -154,7 +157,14 @@ _COUNTERS = {
         redelivered_total dead_lettered_total dead_letter_failures=dead_letter_failures_total
         retention_removed_total policy_steps_us=policy_steps_usec_total
     """,
+    "access": """
+        audit_log_lines=audit_log_lines_total audit_log_missed=audit_log_missed_total
+        user_limit_refused_connections=user_limit_refused_connections_total
+        user_limit_refused_requests=user_limit_refused_requests_total
+        user_limit_refused_output=user_limit_refused_output_total
+    """,
 }
+_OWN_SECTIONS = {"policies", "access"}
 
 
 def _families() -> Iterator[tuple[str, str, Family]]:
@@ -162,7 +172,7 @@ def _families() -> Iterator[tuple[str, str, Family]]:
         for section, words in table.items():
             for word in words.split():
                 field, _, name = word.partition("=")
-                make = _own if section == "policies" else _redis
+                make = _own if section in _OWN_SECTIONS else _redis
                 yield section, field, make(name or field, kind, f"{field} of INFO {section}")
 
 

@@ -174,6 +174,9 @@ class Files(Protocol):
     def size(self, path: str) -> int:
         """The size in bytes."""
 
+    def leads_to(self, path: str, file: File) -> bool:
+        """Return True if a name leads to a file that is open; also if that is impossible to say."""
+
     def exists(self, path: str) -> bool:
         """Return True if there is a file or a directory."""
 
@@ -240,6 +243,10 @@ class OsFile:
         """Return the size in bytes."""
         return os.fstat(self._descriptor).st_size
 
+    def is_same(self, other: os.stat_result) -> bool:
+        """Return True if this is the file that a name leads to."""
+        return os.path.samestat(os.fstat(self._descriptor), other)
+
     def close(self) -> None:
         """Close the file without syncing it. Never raises OSError."""
         with contextlib.suppress(OSError):  # it is closed in any case, and some disks complain here
@@ -270,6 +277,16 @@ class OsFiles:
     def size(self, path: str) -> int:
         """Return the size in bytes."""
         return os.stat(path).st_size
+
+    def leads_to(self, path: str, file: File) -> bool:
+        """Compare the inodes."""
+        assert isinstance(file, OsFile)
+        try:
+            return file.is_same(os.stat(path))
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True  # it cannot be opened either
 
     def exists(self, path: str) -> bool:
         """Return True if there is a file or a directory."""

@@ -33,6 +33,7 @@ cdef class Admission:
     cdef Answering _answering
     cdef bytearray _served
     cdef object _moving
+    cdef object _user_limits
     cdef object _slots
 
     cpdef bint admits(self, Client client, Command command, Request request)

@@ -25,15 +25,18 @@ from time import perf_counter_ns
 import cython
 
 from commands.acl.checks import refusal
+from commands.acl.user_limits import UserLimits
 from commands.cluster.mode import ClusterMode
 from commands.cluster.routing import refusal as routing_refusal
 from commands.connection.client_memory import MemoryUse
 from commands.core.client import Client
 from commands.core.gates import (
+    GATE_AUDIT,
     GATE_AUTH,
     GATE_BUSY,
     GATE_CLIENT_MEMORY,
     GATE_FEW_REPLICAS,
+    GATE_LIMITED,
     GATE_LOADING,
     GATE_MIGRATING,
     GATE_MONITOR,
@@ -52,6 +55,7 @@ from commands.core.gates import (
 )
 from commands.core.instance import Instance
 from commands.core.registry import (
+    ADMIN,
     ALLOW_BUSY,
     DENYOOM,
     LOADING,
@@ -194,6 +198,7 @@ class Admission:
         self._answering = answering
         self._served = instance.feature(ClusterMode).served
         self._moving = instance.feature(MovingKeys)
+        self._user_limits = instance.feature(UserLimits)
         self._slots: RequestCache[int] = RequestCache()  # of movable keys
 
     def admits(self, client: Client, command: Command, request: Request) -> bool:
@@ -220,7 +225,7 @@ class Admission:
         elsewhere = routing_refusal(client, command, request, writes)
         if elsewhere is None:
             return True
-        self._answering.reject(client, command, elsewhere)
+        self._answering.reject(client, command, elsewhere, request)
         return False
 
     def _has_keys_here(self, command: Command, request: Request) -> bool:
@@ -247,7 +252,7 @@ class Admission:
                 return False
         refusal = self._refusal(client, command, request)
         if refusal is not None:
-            self._answering.reject(client, command, refusal)
+            self._answering.reject(client, command, refusal, request)
             return False
         instance = self._instance
         if instance.gates & GATE_PAUSED and self._hold_back(client, command, request):
@@ -263,6 +268,12 @@ class Admission:
             return ReplyError(errors.NOAUTH)
         if gates & GATE_PRIMARY:
             return None  # accepted where it comes from
+        if gates & GATE_LIMITED and not (gates & GATE_REPLICA or command.flags & NO_AUTH):
+            limited = self._user_limits.refusal(client)
+            if limited is not None:
+                return limited
+        if instance.gates & GATE_AUDIT and _administers(client, command, request):
+            return ReplyError(errors.AUDIT_LOG)
         if gates & GATE_RESTRICTED and not (gates & GATE_MULTI and command.flags & NO_MULTI):
             denied = refusal(client, command, request.words())
             if denied is not None:
@@ -304,7 +315,8 @@ class Admission:
     ) -> None:
         """Put a request into the queue of the client's transaction."""
         if flags & _NO_MULTI:
-            self._answering.reject(client, command, ReplyError(errors.NOT_IN_TRANSACTION))
+            error = ReplyError(errors.NOT_IN_TRANSACTION)
+            self._answering.reject(client, command, error, request)
             return
         transaction: Transaction = client.feature(Transaction)
         transaction.add(command, request, flags)
@@ -379,6 +391,11 @@ def _runs_beside_script(command: Command, request: Request) -> bool:
     if command.fullname == b"shutdown":
         return b"NOSAVE" in [word.upper() for word in request]
     return bool(command.flags & ALLOW_BUSY)
+
+
+def _administers(client: Client, command: Command, request: Request) -> bool:
+    """Return True if the audit log must have the request; REPLCONF is a replica's sign of life."""
+    return command.fullname != b"replconf" and _any_has_flag(client, command, request, ADMIN)
 
 
 def _needs_disk(client: Client, command: Command, request: Request) -> bool:

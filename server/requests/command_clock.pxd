@@ -51,4 +51,4 @@ cdef class Answering:
 
     cpdef answer(self, Client client, bytes reply, Py_ssize_t position)
     cpdef bint is_heard(self, Client client) except -1
-    cpdef reject(self, Client client, Command command, object error)
+    cpdef reject(self, Client client, Command command, object error, Request request)

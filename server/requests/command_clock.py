@@ -85,6 +85,7 @@ class CommandClock(Stopwatch):
         )
         self._tracks_latency = config.latency_tracking
         is_quick = self.notable_us > _QUICK_US and self.slice_ns > 0
+        is_quick = is_quick and not self._instance.times_requests
         self._quick_limit = QUICK_AT_ONCE if is_quick else 1
 
     # -- slices and cycles ---------------------------------------------------------------------
@@ -286,9 +287,15 @@ class Answering:
             client.gates &= ~GATE_SILENT
         return False
 
-    def reject(self, client: Client, command: Command | None, error: ReplyError) -> None:
+    def reject(
+        self, client: Client, command: Command | None, error: ReplyError, request: Request
+    ) -> None:
         """Answer an error to a request that does not run; an open transaction will abort."""
-        stats = self._instance.stats
+        instance = self._instance
+        stats = instance.stats
+        if instance.request_observers:
+            for observer in list(instance.request_observers):
+                observer.refused(client, command, request.words(), error.code)
         stats.count_error(error.code)
         if command is not None:
             stats.of(command).rejected_calls += 1

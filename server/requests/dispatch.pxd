@@ -49,9 +49,12 @@ cdef class Dispatcher(Runner):
     cpdef start_input(self, long now_ms)
     cpdef bint execute(self, Client client, Request request)
     cpdef object run(self, Client client, Command command, Request request)
+    cdef _tell_watchers(
+        self, Client client, Command command, Request request, object handler, object reply,
+        long start_ns,
+    )
     cdef _tell_others(
-        self, Client client, Command command, Request request, object handler, bint is_dirty,
-        bint is_over,
+        self, Client client, Command command, Request request, bint is_dirty, bint is_over
     )
     cdef Request _opened(self, Request kept)
     cdef Command _look_up(self, Client client, Request request)

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Iterator
+from time import perf_counter_ns
 
 import cython
 
@@ -164,7 +165,8 @@ class Dispatcher(Runner):
                 return clock.mark_ns < clock.slice_end_ns
         client.last_command = self._fullname
         if not self._least_words <= request.count <= self._most_words:
-            self.answering.reject(client, command, errors.wrong_arity(command.fullname))
+            error = errors.wrong_arity(command.fullname)
+            self.answering.reject(client, command, error, request)
             return clock.mark_ns < clock.slice_end_ns
         instance = self.instance
         client.last_interaction_ms = instance.monotonic_ms
@@ -231,6 +233,8 @@ class Dispatcher(Runner):
                 denied = refusal_in_exec(client, command, request.words())
                 if denied is not None:
                     self.instance.stats.count_error(denied.code)
+                    for observer in list(self.instance.request_observers):
+                        observer.refused(client, command, request.words(), denied.code)
                     results.append(denied.wire)
                     continue
             reply = self.account(client, command, request, command.handler)
@@ -320,14 +324,16 @@ class Dispatcher(Runner):
         client.last_command = b""
         name = request[0].lower()
         if name in self._commands.by_name:
-            self.answering.reject(client, None, errors.unknown_subcommand(name, request[1]))
+            error = errors.unknown_subcommand(name, request[1])
+            self.answering.reject(client, None, error, request)
         elif name in _HTTP_WORDS:
             # Cross-protocol scripting: a browser was made to send this. What follows must not run.
             line = f"HTTP request from {client.address.decode()}: closed"
             self.instance.host.log_bounded("warning", "HTTP request", line)
             client.connection.abort()
         else:
-            self.answering.reject(client, None, errors.unknown_command(request.words()))
+            error = errors.unknown_command(request.words())
+            self.answering.reject(client, None, error, request)
 
     # -- running -------------------------------------------------------------------------------
 
@@ -359,9 +365,11 @@ class Dispatcher(Runner):
         # most requests have, is no sub-command.
         if (self._command is None or propagation.depth) and command.parent is not None:
             self.look_up_settings()
-        if propagation.sinks or client.gates or instance.monitors or propagation.requests:
+        if instance.monitors:
+            self._tell_watchers(client, command, request, handler, reply, start_ns)
+        if propagation.sinks or client.gates or propagation.requests:
             is_over = type(reply) is not Block
-            self._tell_others(client, command, request, handler, instance.dirty != dirty, is_over)
+            self._tell_others(client, command, request, instance.dirty != dirty, is_over)
         if (
             command.is_quick
             and handler is command.handler  # and not a retry
@@ -410,23 +418,31 @@ class Dispatcher(Runner):
         return found
 
     @cython.cfunc
-    def _tell_others(
+    def _tell_watchers(
         self,
         client: Client,
         command: Command,
         request: Request,
         handler: Handler,
-        is_dirty: bool,
-        is_over: bool,
+        reply: Reply,
+        start_ns: cython.long,
     ) -> None:
-        """Report a command that has run to monitors, client-side caches and propagation."""
+        """Report a command that has run to monitors and observers."""
         instance = self.instance
-        if (
-            instance.monitors
-            and handler is command.handler
-            and not command.flags & (SKIP_MONITOR | ADMIN)
-        ):
+        is_first = handler is command.handler
+        is_shown = is_first and not command.flags & (SKIP_MONITOR | ADMIN)
+        if is_shown and instance.has_monitors:
             feed_monitors(instance, client, redacted(request.words(), command.fullname))
+        if instance.request_observers:
+            elapsed_ns = perf_counter_ns() - start_ns
+            for observer in list(instance.request_observers):
+                observer.ran(client, command, request, reply, elapsed_ns, is_first)
+
+    @cython.cfunc
+    def _tell_others(
+        self, client: Client, command: Command, request: Request, is_dirty: bool, is_over: bool
+    ) -> None:
+        """Report a command that has run to client-side caches and propagation."""
         if client.gates & _TRACKING:
             command_ran(client, command, request, is_over=is_over)
         propagation: Propagation = self.propagation
@@ -502,6 +518,8 @@ class Dispatcher(Runner):
         command = self._commands.find(reply.request)
         assert command is not None
         self.clock.add_time(client, command, reply.request, reply.used_us)
+        for observer in list(self.instance.request_observers):
+            observer.sent(client, command, reply.request, reply.size, reply.used_us)
         self.queues.resume(client)
 
     # -- blocked clients, for handlers ---------------------------------------------------------
