@@ -203,6 +203,7 @@ class Configuration(EncodingLimits):
     cluster_link_sendbuf_limit: int = directive(Memory(0, INT64_MAX), "0")
     cluster_migration_barrier: int = directive(Integer(0, INT32_MAX), "1")
     cluster_node_timeout: int = directive(Integer(0, INT64_MAX), "15000")
+    cluster_slot_stats_enabled: str = directive(Choices(2, "no", "yes", "cpu", "net", "mem"), "no")
     cluster_port: int = directive(Integer(0, 65535), "0", immutable=True)
     cluster_preferred_endpoint_type: str = directive(
         Choice("ip", "hostname", "unknown-endpoint"), "ip"
@@ -408,9 +409,6 @@ class Configuration(EncodingLimits):
     replica_ignore_disk_write_errors: bool = directive(Boolean(), "no", inert=True)
     replica_full_sync_buffer_limit: int = directive(Memory(0, INT64_MAX), "0", inert=True)
     aof_disable_auto_gc: bool = directive(Boolean(), "no", inert=True)
-    cluster_slot_stats_enabled: str = directive(
-        Choices(2, "no", "yes", "cpu", "net", "mem"), "no", inert=True
-    )
     cluster_compatibility_sample_ratio: int = directive(Integer(0, 100), "0", inert=True)
     tls_ciphersuites: str = directive(Text(), "", inert=True)
     tls_session_cache_size: int = directive(Integer(0, INT32_MAX), "20480", inert=True)

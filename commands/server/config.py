@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from commands.acl.access_control import AccessControl
+from commands.cluster.slot_stats import SlotStats
 from commands.config.configuration import DIRECTIVES, HIDDEN, NAMES, is_known
 from commands.connection.client_memory import MemoryUse
 from commands.connection.invalidation_table import TrackingTable
@@ -85,6 +86,8 @@ def config_set(client: Client, argv: Request) -> bytes:
         client.instance.feature(AccessControl).set_default_password(pairs["requirepass"])
     if "user-limit" in pairs:
         client.instance.feature(AccessControl).look_up_limits()
+    if "cluster-slot-stats-enabled" in pairs:
+        client.instance.feature(SlotStats).look_up()
     _log_inert(client, pairs)
     if "maxmemory" in pairs:
         _warn_of_limit(client.instance)
@@ -164,6 +167,7 @@ def _apply(client: Client, pairs: dict[str, str], before: dict[str, object]) -> 
 def config_resetstat(client: Client, argv: Request) -> bytes:
     """Statistics of commands and errors too, as Redis does."""
     client.instance.stats.reset()
+    client.instance.feature(SlotStats).reset()
     client.instance.persistence.reset_counts()
     client.instance.replication.reset_counts()
     return replies.OK

@@ -456,7 +456,18 @@ class Slow(BaseView):
             }
             for command, one in sorted(server.latency.items())
         ]
-        return {"slow": slow_rows(server.slow), "latency": latency}
+        hot = [
+            {
+                "key": to_text(one.name),
+                "cells": {
+                    "name": short(one.name),
+                    "took": formats.microseconds(one.took_us),
+                    "net": formats.size(one.net_bytes),
+                },
+            }
+            for one in server.hot_keys
+        ]
+        return {"slow": slow_rows(server.slow), "latency": latency, "hot": hot}
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from rillway.sampler.figures import (
     ClientFigures,
+    HotKey,
     LatencyFigures,
     ReplicaFigures,
     ServerFigures,
@@ -33,6 +34,8 @@ AGAIN_S = 60.0
 # CLIENT LIST takes the server time for each client.
 MOST_CLIENTS_LISTED = 1000
 HISTOGRAM: Words = ("LATENCY", "HISTOGRAM", "XADD", "XREADGROUP", "XACK")
+# Few servers have it, and few users may send it: that is no news.
+HOT_KEYS: Words = ("HOTKEYS", "GET")
 LATEST: Words = ("LATENCY", "LATEST")
 
 
@@ -64,6 +67,7 @@ class ServerFacts:
             Fact(("CLIENT", "LIST"), 2, self._client_list),
             Fact(("SLOWLOG", "GET", 10), 5, self._slow),
             Fact(HISTOGRAM, 5, self._histogram),
+            Fact(HOT_KEYS, 5, self._hot_keys),
         ]
 
     def due(self, now_s: float) -> Iterator[Fact]:
@@ -97,6 +101,8 @@ class ServerFacts:
             fact.words, fact.take, fact.due_s = LATEST, self._latest, float("-inf")
         elif is_refusal(reply):
             fact.due_s = now_s + AGAIN_S
+            if fact.words == HOT_KEYS:
+                return
             self.note_refusal(str(fact.words[0]), str(reply))
         else:
             self._set(error=str(reply))
@@ -194,6 +200,13 @@ class ServerFacts:
     def _slow(self, reply: Reply) -> None:
         self._set(slow=tuple(map(_slow_request, reply)))
 
+    def _hot_keys(self, reply: Reply) -> None:
+        found = as_map(reply[0]) if reply else {}
+        took = _sums(found.get(b"by-cpu-time-us", ()))
+        sizes = _sums(found.get(b"by-net-bytes", ()))
+        names = dict.fromkeys([*took, *sizes])
+        self._set(hot_keys=tuple(HotKey(name, took.get(name), sizes.get(name)) for name in names))
+
     def _histogram(self, reply: Reply) -> None:
         found = {}
         for name, figures in as_map(reply).items():
@@ -221,6 +234,10 @@ def product_of(info: dict[str, str]) -> tuple[str, str]:
         if version is not None:
             return product, version
     return "Redis", info.get("redis_version", "")
+
+
+def _sums(flat: Reply) -> dict[bytes, int]:
+    return dict(zip(flat[::2], flat[1::2], strict=True))
 
 
 def _number(info: dict[str, str], name: str) -> int | None:

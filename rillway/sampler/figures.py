@@ -187,6 +187,15 @@ class SlowRequest(Figures):
 
 
 @dataclass(frozen=True, slots=True)
+class HotKey(Figures):
+    """A key in the result of HOTKEYS: what its requests took, as far as that was counted."""
+
+    name: bytes
+    took_us: int | None = None
+    net_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ClientFigures(Figures):
     """A line of CLIENT LIST. `flags` are those of Redis: b is blocked."""
 
@@ -235,6 +244,7 @@ class ServerFigures(Figures):
     databases: Mapping[int, int] = field(default_factory=dict)
     latency: Mapping[str, LatencyFigures] = field(default_factory=dict)
     slow: tuple[SlowRequest, ...] = ()
+    hot_keys: tuple[HotKey, ...] = ()
     client_list: tuple[ClientFigures, ...] | None = None
     error: str | None = None
     refused: Mapping[str, str] = field(default_factory=dict)

@@ -453,7 +453,19 @@ def all_slow_lines(view: View, cells: int) -> list[Line]:
     return [
         Line.of(f"  {heading}", "heading"),
         *(Line.of("  " + slow_text(one, view.clock, cells - 2)) for one in view.server.slow),
+        *_hot_lines(view, cells),
     ]
+
+
+def _hot_lines(view: View, cells: int) -> list[Line]:
+    """Return the keys that HOTKEYS has found, if there is or was a session."""
+    if not view.server.hot_keys:
+        return []
+    lines = [Line.of("  HOT keys, by time and network bytes", "heading")]
+    for one in view.server.hot_keys:
+        figures = f"{latency(one.took_us):>6} {short_size(one.net_bytes):>6}"
+        lines.append(Line.of(f"  {figures}  {safe(one.name)}").fit(cells))
+    return lines
 
 
 def entry_lines(view: View, cells: int) -> list[Line]:

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn, cast
 
 from commands.acl.access_control import AccessControl
+from commands.cluster.slot_stats import SlotStats
 from commands.config.configuration import Configuration
 from commands.connection.client_memory import MemoryUse
 from commands.core.client import Clients
@@ -198,6 +199,7 @@ class Service(Server):
             self.cycle.wake,
             self.fatal,
         )
+        self.instance.feature(SlotStats).look_up()
         # Before the changes go to file and replicas: it may delete keys.
         self.cycle.before_output.insert(0, self._cluster.flush)
 

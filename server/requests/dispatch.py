@@ -165,8 +165,7 @@ class Dispatcher(Runner):
                 return clock.mark_ns < clock.slice_end_ns
         client.last_command = self._fullname
         if not self._least_words <= request.count <= self._most_words:
-            error = errors.wrong_arity(command.fullname)
-            self.answering.reject(client, command, error, request)
+            self._refuse_arity(client, command, request)
             return clock.mark_ns < clock.slice_end_ns
         instance = self.instance
         client.last_interaction_ms = instance.monotonic_ms
@@ -318,6 +317,11 @@ class Dispatcher(Runner):
         if client.replays:
             return self._commands.find_replayed(request)
         return self._commands.find(request)
+
+    def _refuse_arity(self, client: Client, command: Command, request: Request) -> None:
+        """Answer a request with too few or too many words."""
+        error = errors.wrong_arity(command.fullname)
+        self.answering.reject(client, command, error, request)
 
     def _refuse_unknown(self, client: Client, request: Request) -> None:
         """Answer a request of no command that is known."""

@@ -11,13 +11,14 @@ import pytest
 from server.audit_log import MOST_KEPT_BYTES
 from server.inprocess.memory_files import MemoryFiles
 from server.inprocess.server import InProcessClient, InProcessServer
+from tests.commands.server.decoder import server_with
 
 PATH = "audit.log"
 REFUSED = b"-MISCONF The audit log cannot be written"
 
 
 def audited(events: str = "all", **directives: str) -> InProcessServer:
-    return InProcessServer(audit_log=PATH, audit_events=events, **directives)
+    return server_with(audit_log=PATH, audit_events=events, **directives)
 
 
 def numbers(files: MemoryFiles, path: str = PATH) -> list[int]:

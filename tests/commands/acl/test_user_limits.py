@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from server.inprocess.server import InProcessClient, InProcessServer
+from tests.commands.server.decoder import server_with
 
 USER = "ann on nopass ~* &* +@all"
 
 
 def limited(limit: str, **directives: str) -> InProcessServer:
-    return InProcessServer(user=USER, user_limit=limit, **directives)
+    return server_with(user=USER, user_limit=limit, **directives)
 
 
 def logged_in(server: InProcessServer) -> InProcessClient:

@@ -8,12 +8,13 @@ import pytest
 
 from commands.server.audit import MOST_KEY_BYTES, MOST_KEYS
 from server.inprocess.server import InProcessClient, InProcessServer
+from tests.commands.server.decoder import server_with
 
 SECRET = "s3cret-v4lue"
 
 
 def audited(events: str, **directives: str) -> InProcessServer:
-    return InProcessServer(audit_log="audit.log", audit_events=events, **directives)
+    return server_with(audit_log="audit.log", audit_events=events, **directives)
 
 
 def lines(server: InProcessServer) -> list[dict[str, object]]:

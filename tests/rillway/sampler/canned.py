@@ -57,6 +57,7 @@ class CannedServer:
         self.requests: list[Words] = []
         self.info: dict[str, dict[str, object]] = {"clients": {"connected_clients": 3}}
         self.client_list = b""
+        self.hot_keys: list[Any] | None = None  # the reply to HOTKEYS GET
 
     # -- the clock --------------------------------------------------------------------------------
 
@@ -135,6 +136,11 @@ class CannedServer:
 
     def _slowlog(self, *words: object) -> list[Any]:
         return [[7, NOW_MS // 1000, 14_000, [b"XRANGE", b"audit"], b"10.0.0.7:5000", b"reports"]]
+
+    def _hotkeys(self, *words: object) -> list[Any] | None:
+        if self.numbers < (8, 6):
+            raise ErrorReply("ERR unknown command 'HOTKEYS', with args beginning with: 'GET' ")
+        return self.hot_keys
 
     def _latency(self, what: str, *names: str) -> list[Any]:
         if what == "HISTOGRAM":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rillway.sampler.facts import ServerFacts, product_of
-from rillway.sampler.figures import ReplicaFigures, ServerFigures
+from rillway.sampler.figures import HotKey, ReplicaFigures, ServerFigures
 from tests.rillway.sampler.canned import NOW_MS, CannedServer, ErrorReply
 
 
@@ -74,6 +74,19 @@ def test_a_server_without_histograms_has_what_its_latency_monitor_saw() -> None:
     found = ask(facts, server, 1)
     assert found.latency["command"].max_us == 40_000
     assert found.latency["command"].p50_us is None and not found.refused
+
+
+def test_hot_keys_are_those_of_a_session_if_there_is_one() -> None:
+    facts, server = ServerFacts(), CannedServer("8.10.0 rillway")
+    assert ask(facts, server).hot_keys == ()
+    lists = [b"by-cpu-time-us", [b"a", 900, b"b", 20], b"by-net-bytes", [b"b", 70]]
+    server.hot_keys = [[b"tracking-active", 1, *lists]]
+    assert ask(facts, server, 5).hot_keys == (HotKey(b"a", 900), HotKey(b"b", 20, 70))
+    older = CannedServer("8.2.3")
+    facts = ServerFacts()
+    assert not ask(facts, older).refused
+    ask(facts, older, 30)
+    assert len(older.asked("HOTKEYS")) == 1
 
 
 def test_a_replica_knows_its_primary(server: CannedServer) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from docs.screenshots import example_server, example_view
 from rillway.sampler import GroupFigures, ServerFigures, StreamFigures
+from rillway.sampler.figures import HotKey
 from rillway.sampler.waits import policy_figures
 from rillway.top.screen import Screen, listing
 from rillway.top.state import Shown, State
@@ -79,6 +80,16 @@ def test_what_the_user_may_not_see_is_said() -> None:
     assert "NOPERM clients" in client_lines(view, 80)[0].text
     assert "NOPERM slow" in all_slow_lines(view, 80)[0].text
     assert "reading ..." in entry_lines(view, 80)[1].text
+
+
+def test_hot_keys_are_below_the_slow_requests() -> None:
+    server = ServerFigures(hot_keys=(HotKey(b"cart:\x1b", 14_000, 2048), HotKey(b"b", None, 5)))
+    view = replace(example_view(State()), server=server)
+    lines = [line.text.rstrip() for line in all_slow_lines(view, 80)]
+    assert lines[0] == "  no slow requests"
+    assert lines[1] == "  HOT keys, by time and network bytes"
+    assert "14 ms" in lines[2] and lines[2].endswith("cart:\\x1b")
+    assert lines[3].split() == ["-", "5", "B", "b"] or lines[3].split() == ["-", "5", "b"]
 
 
 def test_clock_times_are_local() -> None:
