@@ -22,7 +22,13 @@ from rillway.console.data import actions
 from rillway.console.data.actions import MAX_IDS, ActionResult, Refused
 from rillway.console.data.entries import MAX_PAGE_ENTRIES, PAGE_ENTRIES, Entry, Query, read_page
 from rillway.console.data.facts import read_cluster
-from rillway.console.data.groups import Pending, read_consumers, read_groups, read_pending
+from rillway.console.data.groups import (
+    Pending,
+    read_consumers,
+    read_findings,
+    read_groups,
+    read_pending,
+)
 from rillway.console.data.link import UNREACHABLE, Link, error_code
 from rillway.console.formats import SHOWN_BYTES, cut, from_path
 from rillway.console.history import SPANS
@@ -31,12 +37,13 @@ from rillway.console.security import refusal_of_write
 from rillway.console.users import Role
 from rillway.console.watch import Watch
 from rillway.json_bytes import from_json, to_json
+from rillway.pipeline.why.findings import Finding
 from rillway.pipeline.wire.ids import format_id, make_id, parse_id
 from rillway.queues.finder import Known
 from rillway.queues.frameworks import BY_NAME
 from rillway.queues.queue import ACTIONS, STATES, Action, State
 from rillway.queues.queue import Refused as QueueRefused
-from rillway.sampler import GroupFigures
+from rillway.sampler import GroupFigures, StreamFigures
 
 Handler: TypeAlias = Callable[["Call"], Awaitable[Any]]
 
@@ -397,6 +404,23 @@ async def group(call: Call) -> Any:
     return found[0].as_json() | {"consumers": [one.as_json() for one in consumers]}
 
 
+async def why(call: Call) -> Any:
+    return {"findings": [one.as_json() for one in await findings_of(call)]}
+
+
+async def findings_of(call: Call) -> list[Finding]:
+    """Return what holds a group, by its newest figures. Raises ApiError, redis.RedisError."""
+    watch = await call.watch()
+    known, stream = watch.group(call.key, call.group), watch.stream(call.key)
+    if known is None or stream is None:  # no sample has it yet
+        found = [one for one in await call.groups() if one.name == call.group]
+        if not found:
+            raise ApiError(404, "NOGROUP", "there is no such group")
+        length = await call.link.call(call.db, "XLEN", call.key)
+        known, stream = found[0], StreamFigures(call.db, call.key, 0, length)
+    return await read_findings(call.link, call.db, stream, known)
+
+
 async def pending(call: Call) -> Any:
     consumer = from_path(call.text("consumer")) if call.text("consumer") else None
     limit = call.limit()
@@ -591,6 +615,7 @@ READS: dict[str, Handler] = {
     STREAM + "/groups": groups,
     GROUP: group,
     GROUP + "/pending": pending,
+    GROUP + "/why": why,
     GROUP + "/history": history,
     "/api/queues": queues,
     QUEUE + "/jobs": jobs,

@@ -21,6 +21,7 @@ from rillway.console.api import (
     Call,
     as_api_error,
     entries_query,
+    findings_of,
     known_queue,
     least_role,
     session_of,
@@ -436,6 +437,7 @@ async def group(call: Call) -> Response:
         samples=[sample_cells(one) for one in samples[-TABLE_ROWS:][::-1]],
         following=following,
         policy=chosen.policy,
+        findings=await findings_of(call),
         dead_name=views.short(call.console.settings.dead_letters_of(call.key)),
     )
 

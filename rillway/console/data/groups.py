@@ -5,14 +5,16 @@ They are read when a page is opened; then the sampler keeps them up to date.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rillway.console.data.link import Link, Word
-from rillway.sampler.figures import ConsumerFigures, GroupFigures
+from rillway.pipeline.why.findings import Finding, PendingOne, findings
+from rillway.sampler.figures import ConsumerFigures, GroupFigures, StreamFigures
 from rillway.sampler.groups import Interval, consumer_figures, group_figures
 from rillway.sampler.replies import as_map, time_us
 
 PAGE_ENTRIES = 100
+DEAD_AFTER_MS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,24 @@ async def read_groups(
         group_figures(info, summary, None, policy, None, now, 0)
         for info, summary, policy in zip(infos, summaries, settings, strict=True)
     ]
+
+
+async def read_findings(
+    link: Link, db: int, stream: StreamFigures, group: GroupFigures
+) -> list[Finding]:
+    """Return what holds a group; `group` has the rates. Raises redis.RedisError."""
+    key = stream.name
+    consumers = group.consumers
+    if consumers is None:
+        found = await read_consumers(link, db, key, group.name)
+        consumers = tuple(
+            replace(one, is_dead=one.pending > 0 and one.idle_ms > DEAD_AFTER_MS) for one in found
+        )
+    pending = [
+        PendingOne(one.id, one.consumer, one.idle_ms or 0, one.deliveries)
+        for one in await read_pending(link, db, key, group.name)
+    ]
+    return findings(stream, replace(group, consumers=consumers), pending)
 
 
 async def read_consumers(link: Link, db: int, key: bytes, group: bytes) -> list[ConsumerFigures]:

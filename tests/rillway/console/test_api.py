@@ -8,7 +8,7 @@ import pytest
 
 from rillway.console.api import BODY_BYTES, as_api_error
 from rillway.console.console import Kind
-from server.inprocess.server import InProcessClient
+from server.inprocess.server import InProcessClient, InProcessServer
 from tests.rillway.console.conftest import ORIGIN, Browser, Open
 
 GROUP = "/api/s/0/orders/g/mailers"
@@ -28,6 +28,21 @@ async def error(browser: Browser, path: str) -> tuple[int, str]:
 def pending_ids(client: InProcessClient) -> list[str]:
     reply = client.execute("XPENDING", "orders", "mailers", "-", "+", 100).decode()
     return [line for line in reply.split("\r\n") if line.endswith("-0")]
+
+
+# -- why -------------------------------------------------------------------------------------------
+
+
+async def test_what_holds_a_group_is_said_with_advice(
+    browser: Browser, orders: InProcessClient, server: InProcessServer
+) -> None:
+    assert await get(browser, f"{GROUP}/why") == {"findings": []}
+    orders.execute("XCLAIM", "orders", "mailers", "anna", 0, "1-0", "RETRYCOUNT", 9, "JUSTID")
+    (found,) = (await get(browser, f"{GROUP}/why"))["findings"]
+    assert found["text"] == "1-0 was delivered 9 times and never acknowledged"
+    assert found["consumer"] == "anna" and "dead-letters" in found["advice"]
+    assert "was delivered 9 times" in (await browser.get("/s/0/orders/g/mailers")).text
+    assert await error(browser, "/api/s/0/orders/g/none/why") == (404, "NOGROUP")
 
 
 # -- reading ---------------------------------------------------------------------------------------
