@@ -10,7 +10,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -66,6 +68,8 @@ def sql(
     """
     with ExitStack() as stack:
         connection = _connected(stack, memory)
+        # A signal finds the main thread waiting in Python, not within DuckDB.
+        worker = stack.enter_context(ThreadPoolExecutor(1))
         reads = Reads(advanced)
         tables = _tables(connection, text)
         # Others are files, or DuckDB says that there is no such table.
@@ -78,10 +82,10 @@ def sql(
             for each in history.notes:
                 note(each)
             connection.register(name, StreamDataset(history, reads))
-        reader = _executed(connection, text, reads)
-        return pa.RecordBatchReader.from_batches(
-            reader.schema, _held(reader, reads, stack.pop_all())
-        )
+        stack.callback(connection.interrupt)
+        reader = _executed(connection, text, reads, worker)
+        batches = _held(reader, reads, worker, stack.pop_all())
+        return pa.RecordBatchReader.from_batches(reader.schema, batches)
 
 
 def _connected(stack: ExitStack, memory: str | None) -> duckdb.DuckDBPyConnection:
@@ -128,7 +132,7 @@ def _named(node: object) -> Iterator[str]:
         for each in node:
             yield from _named(each)
     elif isinstance(node, dict):
-        if node.get("type") == "BASE_TABLE" and not node.get("schema_name"):
+        if node.get("type") == "BASE_TABLE" and node.get("schema_name") in ("", "main"):
             yield node["table_name"]
         for each in node.values():
             yield from _named(each)
@@ -137,32 +141,41 @@ def _named(node: object) -> Iterator[str]:
 def _streams(
     url: str, archive: str | Path | None, names: Sequence[str], options: Mapping[str, str] | None
 ) -> list[str]:
-    """Return the names of streams, archived ones or in memory."""
+    """Return the names of streams, archived ones or in memory. Raises SqlFailed."""
     archived = {} if archive is None else ArchiveTable.open(archive, options).records
     with connect(url) as connection:
         kinds = kinds_of(connection, names)
-    return [name for name in names if name in archived or kinds[name] == "stream"]
+    found = [name for name in names if name in archived or kinds[name] == "stream"]
+    for one, other in pairwise(sorted(found, key=str.lower)):
+        if one.lower() == other.lower():
+            raise SqlFailed(
+                f"{one} and {other}: DuckDB does not tell names apart by case, so one statement "
+                "cannot have both streams"
+            )
+    return found
 
 
 def _executed(
-    connection: duckdb.DuckDBPyConnection, text: str, reads: Reads
+    connection: duckdb.DuckDBPyConnection, text: str, reads: Reads, worker: ThreadPoolExecutor
 ) -> pa.RecordBatchReader:
     import duckdb
 
     try:
-        return connection.execute(text).to_arrow_reader(RESULT_ROWS)
+        worker.submit(connection.execute, text).result()
+        return connection.to_arrow_reader(RESULT_ROWS)
     except duckdb.Error as error:
         wrong = duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException
         failure = SqlFailed(str(error), is_wrong=isinstance(error, wrong))
         raise reads.error or failure from None
 
 
-def _held(reader: pa.RecordBatchReader, reads: Reads, stack: ExitStack) -> Iterator[pa.RecordBatch]:
+def _held(
+    reader: pa.RecordBatchReader, reads: Reads, worker: ThreadPoolExecutor, stack: ExitStack
+) -> Iterator[pa.RecordBatch]:
     """Yield a result, and let go of the streams at its end."""
     with stack:
         try:
-            yield from reader
+            while (batch := worker.submit(next, reader, None).result()) is not None:
+                yield batch
         except (pa.ArrowException, OSError) as error:
             raise reads.error or SqlFailed(str(error)) from None
-        finally:
-            reader.close()

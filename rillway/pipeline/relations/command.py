@@ -10,9 +10,11 @@ import argparse
 import contextlib
 import csv
 import json
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import FrameType
 from typing import TextIO
 
 import pyarrow as pa
@@ -21,6 +23,7 @@ import pyarrow.parquet as pq
 from rillway.pipeline.archive.identity.recognition import Refused
 from rillway.pipeline.archive.pins import PinLost
 from rillway.pipeline.archive.table import ArchiveError
+from rillway.pipeline.cli.interruption import SIGNALS
 from rillway.pipeline.cli.progress import Progress
 from rillway.pipeline.query.output import cell_texts, json_texts
 from rillway.pipeline.ranges.loss import DataLost
@@ -38,22 +41,43 @@ EXPECTED_ERRORS = (
     ServerError,
     SqlUnavailable,
 )
-INTERRUPTED = 130
 
 
 def main(arguments: list[str]) -> int:
     """Answer one statement. Returns the exit status."""
     options = parse_options(arguments)
+    received: list[int] = []
     try:
-        return run(options)
-    except SqlFailed as error:
+        with ended_by_signals(received):
+            return run(options)
+    except (*EXPECTED_ERRORS, KeyboardInterrupt, RuntimeError, SqlFailed) as error:
+        # DuckDB makes an error of its own of one that comes while it computes.
+        if received:
+            return 128 + received[0]
+        if not isinstance(error, (*EXPECTED_ERRORS, SqlFailed)):
+            raise
         print(f"rillway sql: {error}", file=sys.stderr)
-        return 2 if error.is_wrong else 1
-    except EXPECTED_ERRORS as error:
-        print(f"rillway sql: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return INTERRUPTED
+        return 2 if isinstance(error, SqlFailed) and error.is_wrong else 1
+
+
+@contextlib.contextmanager
+def ended_by_signals(received: list[int]) -> Iterator[None]:
+    """Let signals raise KeyboardInterrupt, which DuckDB looks for while it computes.
+
+    So streams are no longer held when the command ends. The signals are noted in `received`.
+    """
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        received.append(number)
+        raise KeyboardInterrupt
+
+    chosen = [n for n in SIGNALS if signal.getsignal(n) != signal.SIG_IGN]
+    before = {number: signal.signal(number, end) for number in chosen}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -45,7 +45,7 @@ class Reads:
     """
 
     advanced: Callable[[int], None] = lambda rows: None
-    error: Exception | None = None
+    error: BaseException | None = None
 
 
 class StreamDataset(ds.Dataset):  # type: ignore[misc]
@@ -89,7 +89,7 @@ class Scanner:
     def _noted(self) -> Iterator[pa.RecordBatch]:
         try:
             yield from self._batches()
-        except Exception as error:
+        except BaseException as error:
             self.reads.error = self.reads.error or error
             raise
 

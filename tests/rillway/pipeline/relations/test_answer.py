@@ -233,6 +233,16 @@ def test_streams_files_and_tables_of_the_statement_are_joined(
     assert answer(link, table, text) == [(in_rome,)]
 
 
+def test_names_that_differ_by_case_alone_are_not_in_one_statement(link: Connection) -> None:
+    for name in ("s", "S"):
+        link.call("XADD", name, "1-0", "a", name)
+    for name in ("s", "S"):
+        found = sql(f"SELECT fields['a'] a FROM main.{name}", url=link.url).read_all()
+        assert found.to_pylist() == [{"a": name}]
+    with pytest.raises(SqlFailed, match="S and s: DuckDB does not"):
+        sql("SELECT * FROM s, S", url=link.url)
+
+
 def test_fields_are_texts_and_raw_is_what_was_sent(link: Connection) -> None:
     link.call("XADD", "s", "1-0", "a", "1", "a", "2", b"\xff", b"x\xfe'")
     link.call("XADD", "s", "2-0", "b", "")

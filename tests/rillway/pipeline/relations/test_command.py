@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
 from rillway.__main__ import main as rillway
+from rillway.pipeline.cli.progress import Progress
 from rillway.pipeline.relations.command import main
 from rillway.pipeline.wire.connection import Connection
+from rillway.pipeline.wire.facts import group_infos
 from tests.rillway.pipeline.scene import add_many
 
 STREAM = "orders"
@@ -79,6 +83,17 @@ def test_what_is_wrong_is_a_sentence(
     assert printed.startswith("rillway sql: ")
     assert message in printed
     assert "Traceback" not in printed
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_while_duckdb_computes(
+    link: Connection, words: list[str], monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    monkeypatch.setattr(Progress, "advance", lambda progress, rows: os.kill(os.getpid(), number))
+    text = "SELECT max(hash(r * ms)) FROM orders, range(1000000000000) t(r)"
+    assert main([text, *words]) == 128 + number
+    assert group_infos(link, STREAM) == []
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_it_says_what_to_install(
