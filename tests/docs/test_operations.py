@@ -23,7 +23,7 @@ CODE = re.findall(r"`([^`\n]+)`", PAGE)
 OTHER_NAMES = {
     "ack-journal", "ack-journal-maxlen", "ack-journal-skipped", "dead-after",
     "down-after-milliseconds", "oldest-above", "redis-benchmark", "redis-check-aof", "redis-cli",
-    "redis-sentinel", "redis-streams", "valkey-server",
+    "redis-sentinel", "redis-streams", "storage-option", "valkey-server",
 }  # fmt: skip
 # Words in capitals that are no commands: a part of a message, a setting, a unit, a signal.
 NO_COMMANDS = {
