@@ -211,7 +211,7 @@ class AppendOnlyFile:
         directory, writer = self.directory, self._writer
         if self.phase is not Phase.ON:
             return FilesNow()
-        writer.flush(self._instance.monotonic_ms)
+        writer.write_early(self._instance.monotonic_ms)
         manifest = Manifest(directory.manifest.base, directory.manifest.increments)
         names = [part.name for part in manifest.loaded]
         sizes = [self._files.size(f"{directory.path}/{name}") for name in names[:-1]]

@@ -225,18 +225,30 @@ class AppendOnlyWriter:
             elif self._sync_error:
                 self._set_errors(self._write_error, "")  # the policy needs no syncs any more
 
-    def _flush_always(self, monotonic_ms: int) -> None:
-        assert self._file is not None
-        if self._syncs:
-            self._wait_for_syncs(monotonic_ms)  # the policy was another one until now
+    def write_early(self, monotonic_ms: int) -> None:
+        """Write the buffer within a cycle, unless that may block. A sync comes at its end only."""
+        if self.keeps_its_word and self._config.appendfsync == "always" and not self._syncs:
+            self._propagation.hand_over()
+            assert self._file is not None
+            self._write_always(self._file)
+        else:
+            self.flush(monotonic_ms)
+
+    def _write_always(self, file: File) -> None:
         if self._buffer:
             try:
-                self._write(self._file)
+                self._write(file)
             except OSError as error:
                 self._fatal(
                     f"Error writing to the AOF file: {reason(error)}. Can't recover from AOF "
                     "write error when the AOF fsync policy is 'always'. Exiting..."
                 )
+
+    def _flush_always(self, monotonic_ms: int) -> None:
+        assert self._file is not None
+        if self._syncs:
+            self._wait_for_syncs(monotonic_ms)  # the policy was another one until now
+        self._write_always(self._file)
         if self._syncing_is_off():
             return
         try:

@@ -76,6 +76,19 @@ def test_always_writes_and_syncs_once_for_a_whole_cycle() -> None:
     assert load(server.files.crash()) == list(range(1, 101))
 
 
+def test_the_files_of_now_are_written_within_a_cycle_and_synced_at_its_end() -> None:
+    for policy, syncs in (("always", 1), ("everysec", 0)):
+        server = opened(policy)
+        before = count(server, "write"), count(server, "sync")
+        propagate(server.instance, 0, [[b"SET", b"k", b"1"]])
+        files = server.file.files_now()
+        assert (count(server, "write"), count(server, "sync")) == (before[0] + 1, before[1])
+        assert files.pending_bytes == 0
+        assert files.sizes[-1] == len(server.files.snapshot()[FIRST]) > 0
+        server.file.flush(server.instance.monotonic_ms)
+        assert (count(server, "write"), count(server, "sync")) == (before[0] + 1, before[1] + syncs)
+
+
 def test_a_cycle_without_changes_touches_no_file() -> None:
     for policy in ("always", "everysec", "no"):
         server = opened(policy)
