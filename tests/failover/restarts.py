@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -125,17 +126,18 @@ def play(folder: Path, chance: random.Random, usual_seconds: float) -> tuple[str
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
     printed = end_of(restart)
-    tries = 1
+    reasons = []
     while restart.returncode:
-        if tries == TRIES:
-            raise Failed(f"the restart does not come to an end: {printed}")
+        reasons += re.findall(r"^rillway cluster: (.*)$", printed, re.M)
+        if len(reasons) == TRIES:
+            raise Failed(f"the restart does not come to an end: {reasons}")
         restart = command(folder, "restart")
-        printed, tries = end_of(restart), tries + 1
+        printed = end_of(restart)
     end_of(command(folder, "start"), must_succeed=True)  # one that was killed after its turn
     same = set(before.values()) & set(pids(folder).values())
     if same or len(pids(folder)) != len(before):
         raise Failed(f"the processes {same} of {before} run on; now {pids(folder)}: {printed}")
-    return f"{port} killed, {tries} restart{'s' * (tries > 1)}", time.monotonic() - began
+    return f"{port} killed; {'; '.join(reasons) or 'nothing stopped'}", time.monotonic() - began
 
 
 def run(folder: Path, rounds: int, seed: int, longest: float | None) -> None:
