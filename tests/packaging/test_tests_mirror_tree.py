@@ -24,7 +24,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "rillway/cluster/process.py": "test_command.py beside it, in processes of its own",
     **{
         f"rillway/backup/{module}.py": "test_command.py beside it"
-        for module in ("arguments", "nodes", "snapshot", "source", "work")
+        for module in ("arguments", "nodes", "snapshot", "work")
     },
     **{
         f"rillway/restore/{module}.py": "test_checking.py, and tests/rillway/backup/test_command.py"
