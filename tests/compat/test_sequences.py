@@ -30,7 +30,7 @@ from tests.support.examples import compared, compat_seed
 from tests.support.programs.ports import free_port
 from tests.support.programs.redis_cli import command_line, split_line
 from tests.support.programs.servers import RunningServer, start_rillway
-from tests.support.resp import Reply, RespClient, parse
+from tests.support.resp import Reply, RespClient, encode_command, parse
 
 pytestmark = pytest.mark.compat
 
@@ -121,13 +121,15 @@ def opening(sequence: Sequence, protocol: int, login: Argv) -> list[Argv]:
     ]
 
 
-def write(client: RespClient, sequence: Sequence, login: Argv) -> None:
-    """Sends the sequence in every protocol, in one write."""
-    client.write_all(
-        argv
+def write(pair: Pair, sequence: Sequence) -> None:
+    """Sends the sequence in every protocol to both, in one write."""
+    data = b"".join(
+        encode_command(argv)
         for protocol in PROTOCOLS
-        for argv in (*RESET, *opening(sequence, protocol, login), *sequence.commands, *CLOSING)
+        for argv in (*RESET, *opening(sequence, protocol, pair.login), *sequence.commands, *CLOSING)
     )
+    pair.theirs.write_bytes(data)
+    pair.ours.write_bytes(data)
 
 
 def read(client: RespClient, sequence: Sequence, protocol: int) -> list[Reply]:
@@ -137,7 +139,7 @@ def read(client: RespClient, sequence: Sequence, protocol: int) -> list[Reply]:
     for argv in opening(sequence, protocol, []):
         reply = client.read_reply()
         assert not reply.startswith(b"-"), f"{command_line(argv)}: {reply!r}"
-    return [parse(client.read_reply()) for _ in (*sequence.commands, *CLOSING)]
+    return [comparison.parsed(client.read_reply()) for _ in (*sequence.commands, *CLOSING)]
 
 
 def check(pair: Pair, sequence: Sequence, withheld: Iterable[bytes] = ()) -> None:
@@ -148,8 +150,7 @@ def check(pair: Pair, sequence: Sequence, withheld: Iterable[bytes] = ()) -> Non
     commands = [*sequence.commands, *CLOSING]
     needed = pair.rules([*RESET, *opening(sequence, 2, []), *commands]).union(PATTERNS)
     pair.grant(sorted(needed.difference(withheld)))
-    write(pair.theirs, sequence, pair.login)
-    write(pair.ours, sequence, pair.login)
+    write(pair, sequence)
     replies = [
         (protocol, read(pair.ours, sequence, protocol), read(pair.theirs, sequence, protocol))
         for protocol in PROTOCOLS

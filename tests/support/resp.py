@@ -64,45 +64,39 @@ class ReplyReader:
 
         An attribute (`|`) belongs to the reply that follows it.
         """
-        while self._missing:
-            end = self._element_end()
-            if end is None:
-                return None
-            self._scanned = end
-        reply = bytes(self._buffer[: self._scanned])
-        del self._buffer[: self._scanned]
+        buffer, at, missing = self._buffer, self._scanned, self._missing
+        while missing:
+            line_end = buffer.find(CRLF, at)
+            if line_end < 0:
+                break
+            kind = buffer[at]
+            end = line_end + 2
+            if kind in SCALAR_KINDS:
+                missing -= 1
+            elif kind in BULK_KINDS:
+                size = self._number(at, line_end)
+                end += size + 2 if size >= 0 else 0
+                if end > len(buffer):
+                    break
+                missing -= 1
+            elif kind in ARRAY_KINDS:
+                missing += max(self._number(at, line_end), 0) - 1
+            elif kind in MAP_KINDS:
+                # An attribute only precedes an element: the element itself is still to come.
+                missing += 2 * max(self._number(at, line_end), 0) - (kind != ord("|"))
+            else:
+                raise BrokenReply(f"no RESP type: {bytes(buffer[at:end])!r}")
+            at = end
+        if missing:
+            self._scanned, self._missing = at, missing
+            return None
+        reply = bytes(buffer[:at])
+        del buffer[:at]
         self._scanned = 0
         self._missing = 1
         return reply
 
-    def _element_end(self) -> int | None:
-        """Where the element at the scan position ends (an aggregate: its header), if it is here."""
-        start = self._scanned
-        line_end = self._buffer.find(CRLF, start)
-        if line_end < 0:
-            return None
-        kind = self._buffer[start]
-        end = line_end + 2
-        if kind in BULK_KINDS:
-            size = self._header_number(start, line_end)
-            if size >= 0:
-                end += size + 2
-            if end > len(self._buffer):
-                return None
-            self._missing -= 1
-        elif kind in ARRAY_KINDS:
-            self._missing += max(self._header_number(start, line_end), 0) - 1
-        elif kind in MAP_KINDS:
-            children = 2 * max(self._header_number(start, line_end), 0)
-            # An attribute only precedes an element: the element itself is still to come.
-            self._missing += children if kind == ord("|") else children - 1
-        elif kind in SCALAR_KINDS:
-            self._missing -= 1
-        else:
-            raise BrokenReply(f"no RESP type: {bytes(self._buffer[start:end])!r}")
-        return end
-
-    def _header_number(self, start: int, line_end: int) -> int:
+    def _number(self, start: int, line_end: int) -> int:
         header = bytes(self._buffer[start + 1 : line_end])
         try:
             return int(header)
