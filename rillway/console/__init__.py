@@ -8,6 +8,7 @@
 `users`        the console's own users, and their roles
 `audit`        a line for each action
 `console`      the state that all requests share: settings, sessions, watches
+`calls`        a request: its session, parameters, rights, errors
 `api`          the answers as JSON
 `pages`        the answers as HTML
 `events`       server-sent events: samples, and entries as they arrive

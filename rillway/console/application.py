@@ -17,6 +17,7 @@ from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
 from rillway.console import api, pages
+from rillway.console.calls import ApiError, error_answer
 from rillway.console.console import Console
 from rillway.console.security import HEADERS, Guard
 
@@ -94,7 +95,7 @@ async def defect(request: Request, _: Exception) -> Response:
 
 
 def failure(request: Request, status: int, code: str, text: str) -> Response:
-    error = api.ApiError(status, code, text)
+    error = ApiError(status, code, text)
     if request.url.path.startswith("/api/"):
-        return api.error_answer(error)
+        return error_answer(error)
     return pages.error_page(request, error)

@@ -17,17 +17,13 @@ from starlette.routing import BaseRoute, Route
 from rillway import __version__
 from rillway.console import formats, queue_views, views
 from rillway.console.api import (
-    ApiError,
-    Call,
-    as_api_error,
     entries_query,
     findings_of,
     known_queue,
-    least_role,
-    session_of,
     state_of,
     streams_view,
 )
+from rillway.console.calls import ApiError, Call, as_api_error, least_role, session_of
 from rillway.console.console import Console, Kind
 from rillway.console.data.entries import Entry, Query, read_page
 from rillway.console.data.facts import read_cluster, read_policy

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from rillway.console import users
-from rillway.console.api import PROXY_HEADER
 from rillway.console.arguments import parse_options
 from rillway.console.audit import AuditFile
+from rillway.console.calls import PROXY_HEADER
 from rillway.console.command import main as console_main
 from rillway.console.console import Kind
 from rillway.console.users import Role, Users, read_users
