@@ -11,7 +11,9 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import rillway
@@ -19,6 +21,7 @@ from rillway.cluster.member import ClusterFailed, Member, wait_until
 
 START_SECONDS = 600.0  # it may have to load a lot
 STOP_SECONDS = 60.0
+AGAIN_SECONDS = 1.0
 SHOWN_LINES = 5
 OWN_PROGRAM = (sys.executable, "-m", "rillway")
 # The folder of this package, so that the process imports the same one from any folder.
@@ -109,13 +112,27 @@ class NodeProcess:
         pid = self.pid
         if pid is None:
             return False
-        os.kill(pid, signal.SIGTERM)
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
         return True
 
     def wait_for_its_end(self) -> None:
-        """Wait until the process has ended. Raises ClusterFailed if it runs after a minute."""
+        """Wait until the process has ended. Raises ClusterFailed if it runs after a minute.
+
+        It is asked again each second: as in Redis, a replica refuses to end while it writes its
+        first append-only file after a synchronisation.
+        """
+        asked = time.monotonic()
+
+        def has_ended() -> bool:
+            nonlocal asked
+            if self.pid is not None and time.monotonic() > asked + AGAIN_SECONDS:
+                self.ask_to_end()
+                asked = time.monotonic()
+            return self.pid is None
+
         wait_until(
-            lambda: self.pid is None,
+            has_ended,
             STOP_SECONDS,
             lambda: (
                 f"the node on port {self.port} (pid {self.pid}) still runs after "

@@ -131,6 +131,8 @@ def play(folder: Path, chance: random.Random, usual_seconds: float) -> tuple[str
         reasons += re.findall(r"^rillway cluster: (.*)$", printed, re.M)
         if len(reasons) == TRIES:
             raise Failed(f"the restart does not come to an end: {reasons}")
+        if "First: rillway cluster start" in printed:
+            end_of(command(folder, "start"), must_succeed=True)
         restart = command(folder, "restart")
         printed = end_of(restart)
     end_of(command(folder, "start"), must_succeed=True)  # one that was killed after its turn

@@ -19,9 +19,11 @@ import redis
 from rillway.cluster.folder import ClusterFolder, Plan
 from rillway.cluster.launch import Launch, Wish
 from rillway.cluster.member import ClusterFailed
+from rillway.cluster.process import NodeProcess
 from tests.rillway.cluster.conftest import Run
 from tests.support.programs.ports import free_ports
 from tests.support.programs.servers import SERVED
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.integration
 
@@ -146,6 +148,28 @@ def test_without_a_cluster_each_job_says_what_to_do(run: Run, job: str, tmp_path
     assert refused.stderr.startswith(f"rillway cluster: there is no cluster in {tmp_path}")
     assert "--nodes" in refused.stderr
     assert not (tmp_path / "c").exists()
+
+
+REFUSES_ONCE = """
+import pathlib, signal, time
+
+def end(*_):
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+signal.signal(signal.SIGTERM, end)
+pathlib.Path("ready").touch()
+while True:
+    time.sleep(60)
+"""
+
+
+def test_a_node_that_refuses_to_end_is_asked_again(tmp_path: Path) -> None:
+    process = NodeProcess(tmp_path / "node", 1)
+    process.start([], [sys.executable, "-c", REFUSES_ONCE])
+    until((tmp_path / "node/ready").exists, "it does not start")
+    assert process.ask_to_end()
+    process.wait_for_its_end()
+    assert process.pid is None
 
 
 LOSES_AN_INTERRUPT = """
