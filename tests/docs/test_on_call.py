@@ -93,7 +93,8 @@ $ ! redis-cli --tls --cacert ca.crt -h localhost -p 7001 PING 2>/dev/null | grep
 """,
     ("FLUSHALL by mistake", ""): """
 ```console
-$ rillway serve --dir . --appendonly yes --aof-timestamp-enabled yes
+$ rillway serve --dir . --appendonly yes --aof-timestamp-enabled yes --audit-log audit.log \\
+    --audit-events keys-removed
 $ for i in $(seq 100); do echo "XADD orders $i-1 item lamp"; done | redis-cli >/dev/null
 $ MOMENT=$(date -u +%FT%TZ); until [ $(date -u +%FT%TZ) != $MOMENT ]; do sleep 0.1; done
 $ redis-cli FLUSHALL
