@@ -12,6 +12,7 @@ import pytest
 
 from rillway.client.partitions import Partitions
 from rillway.net.routing import PAUSE_S
+from rillway.pipeline import sql
 from rillway.pipeline.archive.archiver import Archiver, ArchiverSettings, Hooks
 from rillway.pipeline.archive.command import main
 from rillway.pipeline.archive.engine import Engine, LocalEngine
@@ -408,3 +409,15 @@ def test_entries_are_erased_from_every_node(
         assert live_ids(link, name)[-1] == "5-0"
     assert a_round(link, table).failures == {}
     assert archived_ids(table, STREAMS[0]) == ["1-0", "3-0", "5-0"]
+
+
+def test_sql_asks_all_nodes(link: Connection, table: ArchiveTable) -> None:
+    add(link, 1, 4)
+    assert a_round(link, table).failures == {}
+    add(link, 5, 6)
+    every = " UNION ALL ".join(f'FROM "{name}"' for name in STREAMS)
+    text = f"SELECT stream, count(DISTINCT id), count(*) FROM ({every}) GROUP BY ALL"
+    found = sql(text, archive=table.root, url=link.url).read_all().to_pylist()
+    assert sorted(tuple(row.values()) for row in found) == [
+        (name, 6, 6) for name in sorted(STREAMS)
+    ]

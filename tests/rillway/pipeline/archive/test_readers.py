@@ -16,12 +16,15 @@ import pytest
 from deltalake import DeltaTable
 
 from rillway.pipeline.archive import command
+from rillway.pipeline.archive.columns.requests import from_options, set_columns
 from rillway.pipeline.archive.iceberg.catalogue import open_catalogue
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.archive.upkeep.compaction import compact
 from rillway.pipeline.query.command import main as query
+from rillway.pipeline.relations.command import main as ask_sql
 from rillway.pipeline.wire.connection import Connection
-from tests.rillway.pipeline.archive.scene import DAY_MS, add_many
+from tests.rillway.pipeline.archive.conftest import GOOGLES_THOROUGH, ObjectStore
+from tests.rillway.pipeline.archive.scene import DAY_MS, add_many, archive
 from tests.rillway.pipeline.conftest import empty
 from tests.support.duckdb_extensions import DELTA, ICEBERG, connect
 from tests.support.programs.servers import RunningServer
@@ -162,3 +165,20 @@ def test_files_of_other_times_are_not_opened(scene: Scene, tmp_path: Path) -> No
     since = datetime.fromtimestamp(first_ms / 1000, UTC)
     found = pl.scan_delta(str(place)).filter(pl.col("ts") >= since).select("ms").collect()
     assert found["ms"].min() == first_ms
+
+
+@GOOGLES_THOROUGH
+def test_sql_reads_an_object_store(
+    redis_link: Connection, object_store: ObjectStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = ArchiveTable.open_or_create(object_store.uri, object_store.options)
+    set_columns(table, from_options(["orders=n INT"]))
+    add_many(redis_link, 10)
+    archive(redis_link, table)
+    add_many(redis_link, 5, 11)
+    words = ["--archive", object_store.uri, "--url", redis_link.url, "--format", "csv"]
+    for name, value in object_store.options.items():
+        words += ["--storage-option", f"{name}={value}"]
+    text = "SELECT count(*) c, sum(n)::INT, max(fields['n']) FROM orders WHERE n < 8"
+    assert ask_sql([text, *words]) == 0
+    assert capsys.readouterr().out.splitlines()[1] == "13,38,7"

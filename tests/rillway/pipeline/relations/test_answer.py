@@ -255,6 +255,38 @@ def test_fields_are_texts_and_raw_is_what_was_sent(link: Connection) -> None:
     assert list(row.values()) == [None, "MAP(VARCHAR, VARCHAR)", "TIMESTAMP WITH TIME ZONE"]
 
 
+KINDS = (
+    "s=flag BOOLEAN, data BINARY, day DATE, weight DOUBLE, small SHORT, "
+    "tags ARRAY<STRING>, place STRUCT<x: INT, y: STRING>, counts MAP<STRING, INT>, ä STRING"
+)
+CONDITIONS = """
+flag; NOT flag; flag IS NULL; data = 'x1'::BLOB; data > 'x2'::BLOB; day = '2026-01-03'; day > '2026-01-04' OR day IS NULL
+weight > 2; weight <= 2.5; isnan(weight); weight IS NOT NULL; small = 3; small IN (1, 2, 99); small BETWEEN 2 AND 3
+tags IS NULL; len(tags) > 1; place.x = 2; place.x > 1 AND place.y = 'y3'; place IS NULL; counts['k'] = 3; ä LIKE 'v%'; ä = 'v1'
+stream = 's'; stream <> 's'; seq = 0; seq > 3; epoch = 1; epoch > 1; id > '3-0'; id BETWEEN '2-0' AND '4-0'; ms % 2 = 0
+ms > 2 AND small < 5 AND flag; ms IN (1, 4, 6); fields['flag'] = 'true'; raw IS NULL; ts IS NULL; ms = -1 OR small = 1
+"""  # noqa: E501
+
+
+def test_filters_mean_in_a_scan_what_they_mean_to_duckdb(link: Connection, tmp_path: Path) -> None:
+    table = ArchiveTable.open_or_create(tmp_path / "archive")
+    set_columns(table, from_options([KINDS]))
+    for number in range(1, 8):
+        words: list[str | int] = ["flag", "true" if number % 2 else "false", "data", f"x{number}"]
+        words += ["day", f"2026-01-0{number}", "weight", "NaN" if number == 3 else f"{number}.5"]
+        words += ["small", number, "tags", f'["a","b{number}"]', "ä", f"v{number}"]
+        words += ["place", f'{{"x":{number},"y":"y{number}"}}', "counts", f'{{"k":{number}}}']
+        link.call("XADD", "s", f"{number}-0", *(words if number != 5 else ["other", 1]))
+        if number in (3, 6):
+            settings = ArchiverSettings(link.url, rules=TrimRules(), id_unit="ms")
+            assert Archiver(table, LocalEngine(), settings).round(["s"]).failures == {}
+    for condition in CONDITIONS.replace("\n", ";").split(";"):
+        if condition.strip():
+            text = f"SELECT list(id ORDER BY ms) FROM {{}} WHERE {condition}"
+            every = f"WITH every AS MATERIALIZED (FROM s) {text.format('every')}"
+            assert answer(link, table, text.format("s")) == answer(link, table, every), condition
+
+
 def test_a_filter_reads_few_entries(link: Connection, table: ArchiveTable, sent: Sent) -> None:
     read: list[int] = []
     middle = BEGIN_MS + 2 * EACH * STEP_MS
