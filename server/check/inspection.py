@@ -22,7 +22,7 @@ from server.persistence.files import Buffer, Files, write_all
 from server.persistence.loading.replay import Replay, UnreplayableRequest
 from server.persistence.loading.snapshot_restore import SnapshotRestore, UnfitContent
 from storage.append_only import manifest as manifests
-from storage.append_only.manifest import ManifestError
+from storage.append_only.manifest import Manifest, ManifestError
 from storage.append_only.reader import DamagedFile, RequestFile, TornFile
 from storage.keyspace.database import Database
 from storage.redis_format.primitives import CHECKSUM_BYTES, NO_CHECKSUM, CorruptSnapshot
@@ -50,16 +50,19 @@ def data_files(files: Files, path: str) -> list[str]:
     return [os.path.join(path, name) for name in found]
 
 
-def manifest_of(files: Files, path: str) -> str:
-    """The manifest in a file's folder that names it; empty if there is none. Raises OSError."""
+def manifest_of(files: Files, path: str) -> tuple[str, Manifest]:
+    """The manifest in a file's folder that names it, with its path; empty if there is none.
+
+    Raises OSError.
+    """
     directory, name = os.path.split(path)
     for other in _ending(files.names(directory or "."), ".manifest"):
         listed = os.path.join(directory, other)
         with contextlib.suppress(ManifestError):
-            loaded = manifests.parse(bytes(files.buffer(listed))).loaded
-            if any(part.name == name for part in loaded):
-                return listed
-    return ""
+            manifest = manifests.parse(bytes(files.buffer(listed)))
+            if any(part.name == name for part in manifest.loaded):
+                return listed, manifest
+    return "", Manifest()
 
 
 def _ending(names: list[str], suffix: str) -> list[str]:
@@ -346,11 +349,11 @@ class Inspector:
 
     def _earlier_parts(self, path: str) -> list[str] | None:
         """The files that precede it; None if no manifest in its directory names it."""
-        listed = manifest_of(self._files, path)
+        listed, manifest = manifest_of(self._files, path)
         if not listed:
             return None
         directory, name = os.path.split(path)
-        names = [part.name for part in manifests.parse(bytes(self._files.buffer(listed))).loaded]
+        names = [part.name for part in manifest.loaded]
         return [os.path.join(directory, one) for one in names[: names.index(name)]]
 
     # -- data ----------------------------------------------------------------------------------

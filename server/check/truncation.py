@@ -46,7 +46,7 @@ def truncate(files: Files, report: Report, time_s: int) -> Truncation:
     Raises CannotTruncate if nothing may be cut, and OSError.
     """
     parts = [file for file in report.files if file.path != report.path or len(report.files) == 1]
-    if listed := manifest_of(files, report.path):
+    if listed := manifest_of(files, report.path)[0]:
         raise CannotTruncate(f"{report.path} is a part of {listed}: give that, with all its files")
     for part in parts:
         if part.written_at_s > time_s:
