@@ -27,7 +27,7 @@ from commands.acl.access_control import AccessControl
 from commands.config.configuration import is_known
 from commands.core.blocked_clients import Block
 from commands.core.client import Client
-from commands.core.gates import GATE_MULTI, GATE_PRIMARY, GATE_REPLICA
+from commands.core.gates import GATE_AUTH, GATE_MULTI, GATE_PRIMARY, GATE_REPLICA
 from commands.core.instance import Instance
 from commands.core.registry import ADMIN, Command, CommandTable, Reply
 from commands.scripting.calls import ScriptClient
@@ -80,6 +80,8 @@ class AuditTrail:
         self.missed = 0  # of them, those that could not be written
         self.is_used = False  # there is an audit log
         self.is_failing = False  # it cannot be written
+        self._second, self._when = -1, ""  # of the last line, as a number and as text
+        self._encode: Callable[[dict[str, object]], str] = str  # once there is an event
         self._wanted = 0  # events
         self._events: dict[Command, int] = {}  # of each command
         self._users = instance.feature(AccessControl)
@@ -95,6 +97,9 @@ class AuditTrail:
         instance.note_removal = self._key_removed if wanted & REMOVAL else None
         self._users.on_certificate = [self._certificate_shown] if wanted & AUTH else []
         if wanted and not self._events:
+            from json import JSONEncoder  # few need it: not at the start
+
+            self._encode = JSONEncoder(separators=(",", ":")).encode
             self._classify(instance.feature(CommandTable).by_name)
 
     def _classify(self, by_name: Mapping[bytes, Command]) -> None:
@@ -180,7 +185,9 @@ class AuditTrail:
         fields: dict[str, object] = {"event": NAMES[event]} | _about(caller)
         fields["db"] = client.db.index
         fields["command"] = None if command is None else _text(command.fullname)
-        fields |= _keys_of(command, words)
+        # What a stranger sends is no key, and could fill the disk.
+        is_stranger = bool(caller.gates & GATE_AUTH)
+        fields |= {"keys": []} if is_stranger else _keys_of(command, words)
         fields["outcome"] = outcome
         if caller is not client:
             fields["in"] = "script"
@@ -213,14 +220,18 @@ class AuditTrail:
         return was_there and client.db.get(request[1]) is None
 
     def _write(self, fields: dict[str, object]) -> None:
-        import json  # few need these: not at the start
-        from datetime import UTC, datetime
-
         self.lines += 1
         seconds, us = divmod(self._instance.host.clock_us(), 1_000_000)
-        when = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
-        line = {"time": f"{when}.{us:06d}Z", "seq": self.lines} | fields
-        self.write(json.dumps(line, separators=(",", ":")).encode() + b"\n")
+        if seconds != self._second:
+            self._second, self._when = seconds, _utc(seconds)
+        head = f'{{"time":"{self._when}.{us:06d}Z","seq":{self.lines},'
+        self.write(f"{head}{self._encode(fields)[1:]}\n".encode())
+
+
+def _utc(seconds: int) -> str:
+    from datetime import UTC, datetime  # few need it: not at the start
+
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def _event_of(command: Command) -> int:

@@ -110,7 +110,7 @@ class Session:
         size = len(reply) if isinstance(reply, bytes) else 0
         if is_first:
             size += len(request.whole())
-        self._count(command, request.words(), elapsed_ns, size)
+        self._count(command, request, elapsed_ns, size)
 
     def refused(
         self, client: Client, command: Command | None, words: Sequence[bytes], code: bytes
@@ -129,17 +129,23 @@ class Session:
             return False
         return not self.end_when_due()
 
-    def _count(self, command: Command, words: Sequence[bytes], ns: int, size: int) -> None:
+    def _count(
+        self, command: Command, request: Request | Sequence[bytes], ns: int, size: int
+    ) -> None:
         _add(self.all, ns, size)
-        keys = [words[at] for at in command.key_positions(words)] if command.keys else []
-        slots, share = self.options.slots, len(keys)
+        slots, ratio = self.options.slots, self.options.ratio
+        is_sampled = ratio == 1 or not self._instance.chance.below(ratio)
+        if not command.keys or not (is_sampled or slots):
+            return
+        words = request.words() if isinstance(request, Request) else request
+        keys = [words[at] for at in command.key_positions(words)]
+        share = len(keys)
         if slots is not None:
             keys = [key for key in keys if key_slot(key) in slots]
         if not keys:
             return
         _add(self.selected, ns, size)
-        ratio = self.options.ratio
-        if ratio > 1 and self._instance.chance.below(ratio):
+        if not is_sampled:
             return
         _add(self.sampled, ns, size)
         for metric, amount in ((b"CPU", ns), (b"NET", size)):

@@ -208,7 +208,6 @@ def test_save_alone_in_a_file_adds_no_save_points(file: Path) -> None:
         "lookahead 32",
         "array-sparse-kmax 20",
         "hash-min-template-entries 4",
-        "cluster-slot-stats-enabled cpu net",
         "cluster-databases 16",
         "availability-zone eu-1a",
         "dual-channel-replication-enabled yes",
@@ -526,6 +525,21 @@ def test_a_rewritten_file_gives_the_same_configuration(file: Path) -> None:
     rewrite_configuration(str(file), config)
     assert load_configuration([str(file)])[0] == config
     assert "# end\n" in file.read_text()
+
+
+def test_limits_of_users_survive_a_rewrite(file: Path) -> None:
+    text = "user-limit ann connections 1\nuser-limit bob output-buffer 1mb\n"
+    config = load(file, text)
+    assert rewritten(text.splitlines(), config)[:2] == text.splitlines()
+    config.set("user-limit", ["ann connections 0 requests-per-second 5"])
+    config.set("audit-events", ["keys-removed auth"])
+    rewrite_configuration(str(file), config)
+    assert load_configuration([str(file)])[0] == config
+    assert "audit-events auth,keys-removed\n" in file.read_text()
+    config.set("user-limit", ["ann connections 0 bob connections 0"])
+    rewrite_configuration(str(file), config)
+    assert "user-limit" not in file.read_text()
+    assert config.get("user-limit") == ""
 
 
 def test_a_rewrite_keeps_permissions_and_follows_a_symbolic_link(file: Path) -> None:

@@ -80,6 +80,7 @@ def test_events_of_authentication_include_refusals() -> None:
     ]
     assert [line["user"] for line in lines(server)] == [None, None, "ann", "ann", "ann", None, None]
     assert lines(server)[2]["about"] == ["ann"]
+    assert [line["keys"] for line in lines(server)[:4]] == [[], [], [], ["b"]]
 
 
 @pytest.mark.parametrize(
