@@ -129,7 +129,8 @@ def test_every_dependency_has_an_upper_bound() -> None:
 
 
 def test_extras_are_for_users_and_groups_for_those_who_work_on_it() -> None:
-    users = {"archive", "console", "demo", "iceberg", "otel", "pipeline", "plot", "testing", "top"}
+    users = {"archive", "console", "demo", "iceberg", "otel", "pipeline", "plot"}
+    users |= {"sql", "testing", "top"}
     assert set(EXTRAS) == users
     assert set(GROUPS) == {"clients", "docs", "dev"}
     included = [
