@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import cache
@@ -20,9 +21,10 @@ import yaml  # type: ignore[import-untyped]
 from rillway.backup.arguments import parse_options
 from server.config_file import load_configuration
 from server.inprocess.server import InProcessServer
+from tests.support.certificates import Authority
 from tests.support.programs import processes
-from tests.support.programs.ports import free_ports
-from tests.support.programs.servers import ROOT, start_rillway
+from tests.support.programs.ports import free_port, free_ports
+from tests.support.programs.servers import ROOT, begin_rillway, start_rillway
 from tests.support.waiting import until
 
 FOLDER = ROOT / "docker/kubernetes"
@@ -96,6 +98,40 @@ def test_the_configuration_starts_a_server_and_probes_ask_for_what_it_has(base: 
     for each in container.get("env", ()):
         name = each["name"].removeprefix("RILLWAY_").lower()
         assert name == "pod" or hasattr(config, name)
+
+
+@pytest.mark.integration
+@pytest.mark.thorough
+def test_the_server_of_the_base_is_ready_and_knows_its_users(tmp_path: Path) -> None:
+    files = Authority(tmp_path).issue("tls")
+    (tmp_path / "ca.crt").write_bytes((tmp_path / "ca.pem").read_bytes())
+    secret = yaml.safe_load((FOLDER / "secret.example.yaml").read_text())["stringData"]
+    (tmp_path / "users.acl").write_text(secret["users.acl"])
+    text = (FOLDER / "server/rillway.conf").read_text()
+    (tmp_path / "rillway.conf").write_text(text.replace("/etc/rillway-secret", str(tmp_path)))
+    assert files.certificate == str(tmp_path / "tls.crt")
+    port, metrics = free_port(), free_port()
+    words = ("--tls-port", str(port), "--metrics-port", str(metrics), "--dir", str(tmp_path))
+    process = begin_rillway(tmp_path / "log", str(tmp_path / "rillway.conf"), *words)
+    try:
+        with redis.Redis(
+            port=port, ssl=True, ssl_ca_certs=str(tmp_path / "ca.crt"), password=secret["password"]
+        ) as client:
+            until(lambda: answers(client), "no answer")
+            assert client.acl_whoami() == "default" and len(client.acl_list()) == 2
+        for path in ("healthz", "readyz"):
+            with urllib.request.urlopen(f"http://127.0.0.1:{metrics}/{path}") as answer:
+                assert answer.status == 200
+    finally:
+        process.kill()
+        process.wait()
+
+
+def answers(client: redis.Redis) -> bool:
+    try:
+        return bool(client.ping())
+    except redis.ConnectionError:
+        return False
 
 
 def test_the_job_that_backs_up_is_understood(monkeypatch: pytest.MonkeyPatch) -> None:
