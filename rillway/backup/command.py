@@ -13,6 +13,7 @@ from rillway.backup.work import Work, now_ms
 from rillway.pipeline.wire.connection import ConnectionLost
 from rillway.text import size
 
+INTERRUPTED = 130  # as shells report it
 ERRORS = (BackupError, ConnectionLost, OSError)
 
 
@@ -26,6 +27,8 @@ def main(arguments: list[str]) -> int:
     except ERRORS as error:
         print(f"rillway backup: {sentence(error)}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        return INTERRUPTED
     _report(store, backup, new_bytes, removed, as_json=options.json)
     return 0
 

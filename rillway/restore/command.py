@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from rillway.backup import catalogue
-from rillway.backup.command import ERRORS, sentence
+from rillway.backup.command import ERRORS, INTERRUPTED, sentence
 from rillway.backup.manifest import APPEND_ONLY, CHECKED, Backup, Node
 from rillway.backup.store import Store, content_of, open_store
 from rillway.restore.arguments import parse_options
@@ -34,6 +34,8 @@ def main(arguments: list[str]) -> int:
     except ERRORS as error:
         print(f"rillway restore: {sentence(error)}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        return INTERRUPTED
     return 0
 
 
@@ -83,9 +85,12 @@ def _check(store: Store, prefix: str, backup: Backup) -> int:
             if digests.get(node, digest) != digest:
                 findings.append(f"{node}: the digest of the data is not that of the last check")
     record = {"time_ms": time.time_ns() // 1_000_000, "findings": findings, "digests": digests}
-    store.put(path, json.dumps(record, indent=1).encode())
     for finding in findings:
         print(finding)
+    try:
+        store.put(path, json.dumps(record, indent=1).encode())
+    except OSError as error:
+        print(f"rillway restore: the check is not remembered: {sentence(error)}", file=sys.stderr)
     if findings:
         return 1
     keys = sum(count for node in backup.nodes for count, _ in node.databases.values())

@@ -164,6 +164,8 @@ class AppendOnlyDirectory:
         for name in self._files.names(self.path):
             if name.startswith("temp-") and self.filename in name:
                 self._remove_quietly(f"{self.path}/{name}")
+        for path in self.kept.strays():
+            self._remove_quietly(path)
         return self.remove_history()
 
     # -- changes -------------------------------------------------------------------------------

@@ -55,6 +55,7 @@ class KeptFiles:
         self.generations: list[Generation] = []
         self._files = files
         self._directory = directory
+        self._is_read = False  # whether the list says what all files in the folder are
         self.path = f"{directory}/{FOLDER}"
 
     def read(self, in_force: tuple[Part, ...]) -> None:
@@ -63,8 +64,19 @@ class KeptFiles:
         Raises OSError.
         """
         path = f"{self.path}/{_LIST}"
-        found = _parse(bytes(self._files.buffer(path))) if self._files.exists(path) else []
+        content = bytes(self._files.buffer(path)) if self._files.exists(path) else b""
+        found = _parse(content)
+        self._is_read = content.startswith(_HEAD) and content.count(b"\n" + _UNTIL) == len(found)
         self.generations = [each for each in found if not _shares(each, in_force)]
+
+    def strays(self) -> list[str]:
+        """The paths of files that an interrupted removal has left. Raises OSError.
+
+        None of them if the list is missing or was not understood as a whole.
+        """
+        named = {_LIST, *(name for each in self.generations for name in each.names)}
+        names = self._files.names(self.path) if self._is_read else []
+        return [f"{self.path}/{name}" for name in names if name not in named]
 
     def keep(self, manifest: Manifest, until_ms: int) -> None:
         """Add a generation, which is about to be replaced. Raises OSError; then it is not there.
@@ -72,7 +84,9 @@ class KeptFiles:
         It takes the place of an older one with files of the same names, of an earlier directory.
         """
         older = [each for each in self.generations if not _shares(each, manifest.loaded)]
-        self._files.make_directory(self.path)
+        if not self._files.exists(self.path):
+            self._files.make_directory(self.path)
+            self._files.sync_directory(self._directory)
         self._write([*older, Generation(until_ms, manifest)])
 
     def drop_in_force(self, in_force: tuple[Part, ...]) -> None:

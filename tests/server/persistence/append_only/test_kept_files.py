@@ -103,6 +103,21 @@ def test_a_crash_before_the_new_manifest_leaves_the_files_in_force() -> None:
     assert [each.until_ms for each in again.generations] == [100, 200]
 
 
+def test_a_start_removes_what_an_interrupted_removal_has_left() -> None:
+    server = keeping()
+    rewrite(server)
+    kept = server.persistence.append_only_file.directory.kept
+    server.files.put(f"{KEPT}/appendonly.aof.9.incr.aof", b"")
+    again = server.restart()
+    assert kept_names(again) == ["appendonly.aof.1.base.rdb", "appendonly.aof.1.incr.aof"]
+    whole = again.files.snapshot()[f"{KEPT}/generations"]
+    assert kept.expire(10**13) and not kept.generations
+    # Files are left alone where the list was not understood.
+    server.files.put(f"{KEPT}/generations", whole + b"until x\n")
+    server.files.put(f"{KEPT}/appendonly.aof.9.incr.aof", b"")
+    assert "appendonly.aof.9.incr.aof" in kept_names(server.restart())
+
+
 def test_a_name_that_comes_again_takes_the_place_of_the_older_file() -> None:
     files = MemoryFiles()
     files.make_directory(FOLDER)
