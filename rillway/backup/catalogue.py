@@ -81,7 +81,10 @@ def find(store: Store) -> tuple[str, Backup]:
 
 
 def remove_old(store: Store, keep: list[Term], now_ms: int) -> list[str]:
-    """Remove what `keep` leaves out, and unfinished ones of before yesterday; returns the names."""
+    """Remove what `keep` leaves out, and unfinished ones that are older than a day.
+
+    Returns their names.
+    """
     times, checked, removed = {}, None, []
     for name in names(store):
         if store.has(f"{name}/{MANIFEST}"):

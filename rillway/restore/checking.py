@@ -1,8 +1,9 @@
 """`rillway restore --check`: a back-up is read as a whole, and a server starts from it.
 
-The server is a replica of nobody: so nothing expires, and no policy removes anything, and its keys
-are those of the moment. It has a Unix socket in a folder of its own, and a port of the loopback
-address that the system picks, where it refuses all clients without the password of this run.
+The server is a replica without a primary: so nothing expires, no policy removes anything, and its
+keys are those of the moment. It has a Unix socket in a folder of its own, and a port of the
+loopback address that the system picks, where it refuses all clients without the password of this
+run.
 """
 
 from __future__ import annotations

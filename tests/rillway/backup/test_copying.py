@@ -72,7 +72,7 @@ def test_only_what_is_new_is_written(copies: Copies) -> None:
     assert copies.read(increment) == b"one,two,three,"
 
 
-def test_a_file_that_was_written_anew_in_the_same_place_is_not_mistaken(copies: Copies) -> None:
+def test_a_file_that_was_made_again_in_the_same_place_is_not_mistaken(copies: Copies) -> None:
     copies.take(4)
     copies.increment.write_bytes(b"ONE,two,")
     (_, increment), written = copies.take(8)

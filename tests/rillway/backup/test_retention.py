@@ -18,7 +18,7 @@ def ms(when: datetime) -> int:
 
 
 def days(*numbers: int) -> dict[str, int]:
-    """Back-ups that are so many days old."""
+    """Back-ups by their age in days."""
     return {str(number): ms(NOW - timedelta(days=number)) for number in numbers}
 
 
