@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 from pathlib import Path
 
 import pytest
 
+from rillway.cluster.folder import ClusterFolder
 from tests.docs.snippets import Page
 from tests.docs.test_snippets import ON_CALL
 
@@ -125,7 +128,18 @@ def with_states(title: str) -> str:
     ],
 )
 def test_the_commands_of_a_symptom_do_what_the_page_says(title: str, tmp_path: Path) -> None:
-    Page(with_states(title), tmp_path, thorough=True).run()
+    try:
+        Page(with_states(title), tmp_path, thorough=True).run()
+    finally:
+        end_nodes(tmp_path / "rillway-cluster")
+
+
+def end_nodes(folder: Path) -> None:
+    """Kill the nodes of a cluster that a part has started: they run on without it."""
+    if folder.exists():
+        for process in ClusterFolder(folder).processes():
+            if process.pid is not None:
+                os.kill(process.pid, signal.SIGKILL)
 
 
 def test_each_state_is_used() -> None:
