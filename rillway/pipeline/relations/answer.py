@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from itertools import pairwise
@@ -46,6 +46,44 @@ class SqlUnavailable(Exception):
     """DuckDB is missing; the text says what to install."""
 
 
+class Answer:
+    """A result as a stream of Arrow batches, which Arrow, pandas, polars and DuckDB take.
+
+    The streams are held until it is read to its end, or closed, also as a context manager.
+    """
+
+    def __init__(
+        self, schema: pa.Schema, batches: Generator[pa.RecordBatch | None, None, None]
+    ) -> None:
+        next(batches)  # one that has not begun would not let go of the streams when it is closed
+        self._batches = batches
+        self._reader = pa.RecordBatchReader.from_batches(schema, batches)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self._reader.schema
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._reader.__arrow_c_stream__(requested_schema)
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        yield from self._reader
+
+    def read_all(self) -> pa.Table:
+        """Return all rows."""
+        return self._reader.read_all()
+
+    def close(self) -> None:
+        """Let go of the streams."""
+        self._batches.close()
+
+    def __enter__(self) -> Answer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
 def sql(
     text: str,
     *,
@@ -56,7 +94,7 @@ def sql(
     storage_options: Mapping[str, str] | None = None,
     advanced: Callable[[int], None] = lambda rows: None,
     note: Callable[[str], None] = lambda text: None,
-) -> pa.RecordBatchReader:
+) -> Answer:
     """Return the result of one statement, as a stream of Arrow batches.
 
     Each stream is a relation of its name: `SELECT count(*) FROM orders`. The streams are held until
@@ -84,8 +122,7 @@ def sql(
             connection.register(name, StreamDataset(history, reads))
         stack.callback(connection.interrupt)
         reader = _executed(connection, text, reads, worker)
-        batches = _held(reader, reads, worker, stack.pop_all())
-        return pa.RecordBatchReader.from_batches(reader.schema, batches)
+        return Answer(reader.schema, _held(reader, reads, worker, stack.pop_all()))
 
 
 def _connected(stack: ExitStack, memory: str | None) -> duckdb.DuckDBPyConnection:
@@ -171,9 +208,10 @@ def _executed(
 
 def _held(
     reader: pa.RecordBatchReader, reads: Reads, worker: ThreadPoolExecutor, stack: ExitStack
-) -> Iterator[pa.RecordBatch]:
-    """Yield a result, and let go of the streams at its end."""
+) -> Generator[pa.RecordBatch | None, None, None]:
+    """Yield None, then a result, and let go of the streams at its end."""
     with stack:
+        yield None
         try:
             while (batch := worker.submit(next, reader, None).result()) is not None:
                 yield batch

@@ -27,7 +27,7 @@ from rillway.pipeline.cli.interruption import SIGNALS
 from rillway.pipeline.cli.progress import Progress
 from rillway.pipeline.query.output import cell_texts, json_texts
 from rillway.pipeline.ranges.loss import DataLost
-from rillway.pipeline.relations.answer import SqlFailed, SqlUnavailable, sql
+from rillway.pipeline.relations.answer import Answer, SqlFailed, SqlUnavailable, sql
 from rillway.pipeline.relations.arguments import parse_options
 from rillway.pipeline.wire.connection import ConnectionLost, ServerError
 
@@ -105,7 +105,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def write_result(reader: pa.RecordBatchReader, form: str, file: TextIO, path: Path | None) -> None:
+def write_result(reader: Answer, form: str, file: TextIO, path: Path | None) -> None:
     """Write a result with columns of any names and types."""
     if form == "parquet":
         assert path is not None
@@ -118,7 +118,7 @@ def write_result(reader: pa.RecordBatchReader, form: str, file: TextIO, path: Pa
         file.write(text)
 
 
-def json_lines(reader: pa.RecordBatchReader, _file: TextIO) -> Iterator[str]:
+def json_lines(reader: Answer, _file: TextIO) -> Iterator[str]:
     """Yield an object for each row. The last of columns with one name counts, as in JSON."""
     names = [json.dumps(name, ensure_ascii=False) for name in reader.schema.names]
     for batch in reader:
@@ -128,7 +128,7 @@ def json_lines(reader: pa.RecordBatchReader, _file: TextIO) -> Iterator[str]:
             yield f"{{{pairs}}}\n"
 
 
-def csv_rows(reader: pa.RecordBatchReader, file: TextIO) -> Iterator[str]:
+def csv_rows(reader: Answer, file: TextIO) -> Iterator[str]:
     """Write rows, the names first."""
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(reader.schema.names)
@@ -137,7 +137,7 @@ def csv_rows(reader: pa.RecordBatchReader, file: TextIO) -> Iterator[str]:
     yield ""
 
 
-def table_lines(reader: pa.RecordBatchReader, _file: TextIO) -> Iterator[str]:
+def table_lines(reader: Answer, _file: TextIO) -> Iterator[str]:
     """Yield lines with columns as wide as the first batch needs, numbers to the right."""
     names = reader.schema.names
     right = [_is_number(field.type) for field in reader.schema]

@@ -329,7 +329,9 @@ def test_a_stream_is_held_until_the_result_is_read(link: Connection, table: Arch
     assert len(group_infos(link, "orders")) == 2
     assert pa.table(reader).num_rows == 3
     assert len(group_infos(link, "orders")) == 1
-    sql("SELECT id FROM orders", archive=table.root, url=link.url).close()
+    with sql("SELECT id FROM orders", archive=table.root, url=link.url):
+        assert len(group_infos(link, "orders")) == 2
+    assert len(group_infos(link, "orders")) == 1
 
 
 def test_other_libraries_take_the_answer(link: Connection) -> None:
