@@ -41,7 +41,7 @@ class Options:
     metrics: frozenset[bytes]
     count: int = 10
     duration_s: int = 0  # 0: until HOTKEYS STOP
-    ratio: int = 1  # one request of so many is sampled
+    ratio: int = 1  # one request of this many is sampled
     slots: frozenset[int] | None = None  # None: all
 
 
