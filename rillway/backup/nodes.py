@@ -46,7 +46,7 @@ def places(url: str, *, is_cluster: bool) -> list[Place]:
         raise BackupError(f"{SLOT_COUNT - served} slots have no primary")
     found = []
     for node in sorted(primaries, key=lambda node: node.slots):
-        name = re.sub(r"[^\w.-]", "_", f"{node.host}-{node.port}")
+        name = re.sub(r"[^\w.-]", "_", f"{node.host or 'node'}-{node.port}")
         is_asked = node.is_myself and not node.host
         where = url if is_asked else url_at(url, (node.host, node.port))
         found.append(Place(name, where, node.slots))

@@ -18,7 +18,15 @@ from rillway.backup.store import Store, content_of, open_store
 from rillway.restore.arguments import parse_options
 from rillway.restore.checking import check
 from rillway.restore.moments import restore_moment
-from rillway.restore.restoring import folders, prepare, wanted_files, write_files
+from rillway.restore.restoring import (
+    NODES,
+    folders,
+    nodes_file,
+    prepare,
+    wanted_files,
+    write,
+    write_files,
+)
 
 
 def main(arguments: list[str]) -> int:
@@ -54,14 +62,13 @@ def _restore(store: Store, prefix: str, backup: Backup, options: argparse.Namesp
             with suppress(OSError):
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
         raise
-    for node, folder in folders(backup, target):
+    for number, (node, folder) in enumerate(folders(backup, target), 1):
+        if node.slots:
+            write(folder / NODES, [nodes_file(node, number)])
         when = node.time_ms if options.to is None else options.to // 1000 * 1000
         print(f"{folder}: {node.address} as of {catalogue.as_text(when)}. Start it:")
         words = ["rillway", "serve", "--dir", str(folder), *_options(node)]
         print(f"  {shlex.join(words)}")
-        if node.slots and backup.is_cluster:
-            spans = " ".join(f"{first} {last}" for first, last in node.slots)
-            print(f"  redis-cli -p PORT CLUSTER ADDSLOTSRANGE {spans}")
     if backup.is_cluster:
         print("Then introduce the nodes to each other: redis-cli -p PORT CLUSTER MEET HOST PORT")
     if any(node.kind != APPEND_ONLY for node in backup.nodes):

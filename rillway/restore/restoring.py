@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import hashlib
 import os
+import secrets
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from rillway.backup.manifest import Backup, BackupError, Node, StoredFile
 from rillway.backup.store import Store
+
+NODES = "nodes.conf"
 
 
 class Damaged(BackupError):
@@ -44,6 +47,16 @@ def write_files(store: Store, prefix: str, files: Iterable[StoredFile], folder: 
         write(folder / file.path, contents(store, prefix, file))
     for place, _, _ in os.walk(folder):
         _sync(Path(place))
+
+
+def nodes_file(node: Node, epoch: int) -> bytes:
+    """The nodes.conf of a node that knows its slots, and no other node; its ID is a new one.
+
+    Without it a server takes the slots of its keys only. The epochs of nodes must differ.
+    """
+    slots = " ".join(f"{first}-{last}" for first, last in node.slots)
+    line = f"{secrets.token_hex(20)} :0@0 myself,master - 0 0 {epoch} connected {slots}"
+    return f"{line}\nvars currentEpoch {epoch} lastVoteEpoch 0\n".encode()
 
 
 def contents(store: Store, prefix: str, file: StoredFile) -> Iterator[bytes]:

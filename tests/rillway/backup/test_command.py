@@ -20,6 +20,7 @@ from tests.support.programs.servers import (
     RunningServer,
     compared_redis,
     start_redis,
+    start_rillway,
 )
 from tests.support.waiting import until
 
@@ -158,10 +159,15 @@ def test_a_cluster_is_one_back_up(
     assert [node["databases"] for node in nodes] == [{"0": [1, 0]}] * 2
     assert restore([str(tmp_path / "to"), "--dir", str(tmp_path / "new")]) == 0
     said = capsys.readouterr().out
-    assert "CLUSTER ADDSLOTSRANGE 8192 16383" in said and "--cluster-enabled yes" in said
+    assert "CLUSTER MEET" in said and "--cluster-enabled yes" in said
     for node, key in zip(nodes, ("bar", "foo"), strict=True):
         copy = started(tmp_path / "new" / node["name"])
         assert copy.connect().execute("GET", key) == b"$1\r\n1\r\n"
+    place = tmp_path / "new" / nodes[1]["name"]
+    copied = start_rillway(place, "--appendonly", "yes", "--cluster-enabled", "yes")
+    with Connection(url(copied)) as client:
+        assert client.call("CLUSTER", "SLOTS")[0][:2] == [8192, 16383]
+    copied.stop()
     first.close()
     second.close()
 
