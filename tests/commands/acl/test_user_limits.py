@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from commands.acl.access_control import AccessControl
 from server.inprocess.server import InProcessClient, InProcessServer
 from tests.commands.server.decoder import server_with
 
@@ -184,3 +185,15 @@ def test_users_without_a_limit_have_no_gate() -> None:
     server = limited("ann connections 1")
     client = server.connect()
     assert not client.state.gates
+
+
+def test_requests_of_a_certificate_too_many_are_refused() -> None:
+    server = limited("ann connections 1")
+    access = server.instance.feature(AccessControl)
+    first, second = server.connect(), server.connect()
+    for client in (first, second):
+        access.log_in_by_certificate(client.state, [b"ann"])
+    assert first.execute("PING") == b"+PONG\r\n"
+    assert second.execute("PING").startswith(b"-LIMIT User ann")
+    first.disconnect()
+    assert second.execute("PING") == b"+PONG\r\n"

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from commands.acl.access_control import AccessControl
 from commands.server.audit import MOST_KEY_BYTES, MOST_KEYS
 from server.inprocess.server import InProcessClient, InProcessServer
 from tests.commands.server.decoder import server_with
@@ -267,3 +268,13 @@ def test_the_end_of_the_server_has_its_line() -> None:
     assert server.shutdown_requested
     text = server.files.snapshot()["audit.log"]
     assert json.loads(text)["command"] == "shutdown"
+
+
+def test_a_login_by_certificate_has_a_line() -> None:
+    server = audited("auth", user="ann on nopass +@all")
+    access = server.instance.feature(AccessControl)
+    access.log_in_by_certificate(server.connect().state, [b"unknown", b"ann"])
+    access.log_in_by_certificate(server.connect().state, [SECRET.encode()])
+    found = [(line["command"], line["user"], line["outcome"]) for line in lines(server)]
+    assert found == [("tls-cert", "ann", "ok"), ("tls-cert", "default", "NOPERM")]
+    assert SECRET.encode() not in server.files.snapshot()["audit.log"]
