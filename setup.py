@@ -99,6 +99,7 @@ COMPILED = (
     "storage/keyspace/ordered_index.py",
     "storage/keyspace/creation_order.py",
     "storage/keyspace/deadlines.py",
+    "storage/keyspace/key_table.py",
     "storage/types/records.py",
     "storage/types/packed_table.py",
     "storage/types/list_nodes.py",

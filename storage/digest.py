@@ -51,7 +51,7 @@ def dataset_digest(databases: Iterable[Database], now_ms: int) -> bytes:
 
     total = 0
     for database in databases:
-        for key, value in database.values.items():
+        for key, value in database.items():
             if database.is_expired(key, now_ms):
                 continue
             digest = value_digest(value, database.deadline(key), now_ms)

@@ -7,7 +7,6 @@ process.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from sys import getsizeof
 from typing import TypeAlias
 
 from commands.connection.client_memory import ClientMemory, MemoryUse
@@ -146,7 +145,7 @@ def memory_stats(client: Client, argv: Request) -> bytes:
 
 def _encode(figure: Figure, resp: int) -> bytes:
     if isinstance(figure, Database):
-        return _DATABASE[resp].fill((getsizeof(figure.values), figure.expires.memory_bytes()))
+        return _DATABASE[resp].fill((figure.values.index_bytes(), figure.expires.memory_bytes()))
     if isinstance(figure, float):
         return replies.double(figure, resp)
     return replies.integer(figure)

@@ -63,7 +63,7 @@ def report_damage(client: Client, error: DamagedNode, keys: Iterable[bytes] = ()
 
 
 def _all_keys(db: Database) -> Iterator[tuple[Database, bytes]]:
-    return ((db, key) for key in db.values)
+    return ((db, key) for key in db)
 
 
 def _first_damaged(

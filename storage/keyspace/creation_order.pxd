@@ -1,7 +1,10 @@
 # The C types of storage/keyspace/creation_order.py.
 
+from cpython.array cimport array
+from storage.keyspace.key_records cimport code_of_key
+from storage.keyspace.key_table cimport KeyTable
 from storage.keyspace.ordered_index cimport Chance, OrderedIndex
-from storage.memory cimport list_bytes
+from storage.memory cimport array_bytes, list_bytes
 
 
 cdef Py_ssize_t _SLOTS
@@ -10,13 +13,18 @@ cdef long _OWN_BYTES
 cdef long _BLOCK_BYTES
 
 
+cdef inline unsigned long long* codes_of(array numbers) noexcept:
+    return numbers.data.as_ulonglongs
+
+
 cdef class KeyBlock:
     cdef public long first
     cdef public Py_ssize_t count
-    cdef public list keys
+    cdef readonly array codes
 
 
 cdef class CreationOrder:
+    cdef KeyTable _table
     cdef list _blocks
     cdef KeyBlock _recent
     cdef readonly OrderedIndex rest

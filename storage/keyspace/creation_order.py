@@ -1,28 +1,39 @@
 """The keys of a database in the order in which they were created: for SCAN and random picks.
 
-Each key has a serial number, greater than that of all keys before. Keys are in blocks, lists that
-have a slot for each of 512 serials in a row, and None where the key was removed. So a key takes 8
-bytes beside its own object, and it is found, added and removed in constant time but for a binary
-search over the blocks.
+Each key has a serial number, greater than that of all keys before. Keys are in blocks, which have a
+slot for each of 512 serials in a row: the hash of the key, by which the database's table finds it
+(storage/keyspace/key_table.py), and 0 where the key was removed. So a key takes 8 bytes more, and
+it is found, added and removed in constant time but for a binary search over the blocks.
 
 The few keys that are left of a block's are moved to an `OrderedIndex`, which merges what is sparse:
 however many keys come and go, what stays takes memory for itself only. Only the last block, which
 new keys go to, may have few.
 
 Leaves out: walks, which read the blocks (storage/keyspace/database.py). A block is not changed when
-its keys move, and keys that are removed from a block become None in it.
+its keys move, and keys that are removed from a block become 0 in it.
 """
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Iterator
+from heapq import merge
+
 import cython
 
+from storage.keyspace.key_table import KeyTable
 from storage.keyspace.ordered_index import Chance, OrderedIndex
 from storage.memory import instance_bytes
 
 if not cython.compiled:
-    # Compiled, it is a C function, which the module's C types import.
-    from storage.memory import list_bytes
+    # Compiled, they are C functions, which the module's C types import.
+    from storage.keyspace.key_records import code_of_key
+    from storage.memory import array_bytes, list_bytes
+
+    def codes_of(numbers: array[int]) -> array[int]:
+        """The array; compiled, a pointer to its numbers."""
+        return numbers
+
 
 SLOTS = 512
 _SLOTS: cython.Py_ssize_t = SLOTS
@@ -34,25 +45,26 @@ _FEW: cython.Py_ssize_t = 64
 class KeyBlock:
     """The keys with serials from `first` on."""
 
-    __slots__ = ("count", "first", "keys")
+    __slots__ = ("codes", "count", "first")
 
     def __init__(self, first: cython.long) -> None:
         self.first = first
         self.count = 0
-        self.keys: list[bytes | None] = [None] * SLOTS
+        self.codes: array[int] = array("Q", bytes(8 * SLOTS))
 
-    def items(self) -> dict[int, bytes]:
-        """Its keys by serial, in order."""
-        return {self.first + slot: key for slot, key in enumerate(self.keys) if key is not None}
+    def items(self) -> dict[int, int]:
+        """The hashes of its keys by serial, in order."""
+        return {self.first + slot: code for slot, code in enumerate(self.codes) if code}
 
 
 @cython.cclass
 class CreationOrder:
     """Keys by serial."""
 
-    __slots__ = ("_blocks", "_count", "_recent", "rest")
+    __slots__ = ("_blocks", "_count", "_recent", "_table", "rest")
 
-    def __init__(self) -> None:
+    def __init__(self, table: KeyTable) -> None:
+        self._table = table
         self._blocks: list[KeyBlock] = []
         self._recent: KeyBlock | None = None  # the block found last
         self.rest: OrderedIndex = OrderedIndex()  # what is left of other blocks
@@ -92,11 +104,13 @@ class CreationOrder:
 
     def get(self, serial: cython.long) -> bytes | None:
         """The key with a serial, or None."""
+        code: cython.ulonglong
         block = self._find(serial)
         if block is None:
-            found: bytes | None = self.rest.get(serial)
-            return found
-        return block.keys[serial - block.first]
+            code = self.rest.get(serial) or 0
+        else:
+            code = codes_of(block.codes)[serial - block.first]
+        return self._table.key_at(code, serial) if code else None
 
     # -- changing ------------------------------------------------------------------------------
 
@@ -104,10 +118,11 @@ class CreationOrder:
         """Add a key with a serial above all earlier ones."""
         last: cython.Py_ssize_t = len(self._blocks) - 1
         block: KeyBlock
+        code: cython.ulonglong = code_of_key(key)
         if last >= 0:
             block = self._blocks[last]
             if serial < block.first + _SLOTS:
-                block.keys[serial - block.first] = key
+                codes_of(block.codes)[serial - block.first] = code
                 block.count += 1
                 self._count += 1
                 return
@@ -115,7 +130,7 @@ class CreationOrder:
                 self._give_up(last)
         block = KeyBlock(serial)
         self._blocks.append(block)
-        block.keys[0] = key
+        codes_of(block.codes)[0] = code
         block.count = 1
         self._count += 1
 
@@ -132,7 +147,7 @@ class CreationOrder:
         if block is None:
             self.rest.pop(serial)
             return
-        block.keys[serial - block.first] = None
+        codes_of(block.codes)[serial - block.first] = 0
         block.count -= 1
         self._count -= 1
         # The last block stays: a key that comes and goes again and again would make one each time.
@@ -147,8 +162,8 @@ class CreationOrder:
         self._recent = None
         self._count -= block.count
         if block.count:
-            for serial, key in block.items().items():
-                self.rest[serial] = key
+            for serial, code in block.items().items():
+                self.rest[serial] = code
 
     # -- reading -------------------------------------------------------------------------------
 
@@ -159,27 +174,36 @@ class CreationOrder:
         beside = next(rest, None)
         index: cython.Py_ssize_t
         slot: cython.Py_ssize_t
+        code: cython.ulonglong
         for index in range(self._index_of(start), -1, -1):
             block: KeyBlock = self._blocks[index]
             for slot in range(min(start - block.first, _SLOTS - 1), -1, -1):
-                key = block.keys[slot]
-                if key is None:
+                code = codes_of(block.codes)[slot]
+                if code == 0:
                     continue
                 serial: cython.long = block.first + slot
                 while beside is not None and beside[0] > serial:
                     if len(keys) >= count:
                         return beside[0], keys
-                    keys.append(beside[1])
+                    keys.append(self._table.key_at(beside[1], beside[0]))  # type: ignore[arg-type]
                     beside = next(rest, None)
                 if len(keys) >= count:
                     return serial, keys
-                keys.append(key)
+                keys.append(self._table.key_at(code, serial))  # type: ignore[arg-type]
         while beside is not None:
             if len(keys) >= count:
                 return beside[0], keys
-            keys.append(beside[1])
+            keys.append(self._table.key_at(beside[1], beside[0]))  # type: ignore[arg-type]
             beside = next(rest, None)
         return 0, keys
+
+    def ascending(self) -> Iterator[bytes]:
+        """All keys, in ascending order, as long as none is added or removed."""
+        blocks = (item for block in self._blocks for item in block.items().items())
+        for serial, code in merge(blocks, self.rest.items()) if len(self.rest) else blocks:
+            key = self._table.key_at(code, serial)
+            assert key is not None
+            yield key
 
     def random_key(self, chance: Chance) -> bytes | None:
         """A key, each equally likely; None without any."""
@@ -189,10 +213,9 @@ class CreationOrder:
         while self._count or others:
             place = chance.below(slots + others)
             if place >= slots:
-                found: bytes = self.rest.random_item(chance)
-                return found
+                return self.get(self.rest.random_key(chance))  # type: ignore[arg-type]
             block: KeyBlock = self._blocks[place // _SLOTS]
-            key = block.keys[place % _SLOTS]
+            key = self.get(block.first + place % _SLOTS)
             if key is not None:
                 return key
         return None
@@ -205,7 +228,7 @@ class CreationOrder:
 
     def take_blocks(self) -> list[object]:
         """Remove everything; return what a caller frees incrementally, a few hundred keys each."""
-        parts: list[object] = [block.keys for block in self._blocks]
+        parts: list[object] = [block.codes for block in self._blocks]
         parts += self.rest.take_blocks()
         self._blocks = []
         self._recent = None
@@ -219,4 +242,4 @@ class CreationOrder:
 
 
 _OWN_BYTES: cython.long = instance_bytes(CreationOrder)
-_BLOCK_BYTES: cython.long = instance_bytes(KeyBlock) + list_bytes(KeyBlock(0).keys)
+_BLOCK_BYTES: cython.long = instance_bytes(KeyBlock) + array_bytes(KeyBlock(0).codes)

@@ -2,28 +2,28 @@
 
 from storage.keyspace.creation_order cimport CreationOrder
 from storage.keyspace.deadlines cimport Deadlines
+from storage.keyspace.key_table cimport KeyTable
 from storage.keyspace.ordered_index cimport OrderedIndex
-from storage.memory cimport bytes_object_bytes
 from storage.types.value cimport Value
 
 
 cdef class MemoryCount:
     cdef public long bytes
     cdef readonly list _noted
+    cdef KeyTable _table
 
     cpdef note(self, Value value)
     cpdef settle(self)
-    cpdef add(self, Value value, long key_bytes)
+    cpdef add(self, Value value)
     cpdef exchange(self, Value old, Value new)
-    cpdef subtract(self, Value value, long key_bytes)
-    cdef _forget(self, Value value)
+    cpdef subtract(self, Value value)
     cdef _drop(self, Value value)
     cdef _settle_older(self, Py_ssize_t recent)
 
 
 cdef class Database:
     cdef public Py_ssize_t index
-    cdef public dict values
+    cdef public KeyTable values
     cdef public Deadlines expires
     cdef public dict field_expires
     cdef public object _cache

@@ -20,7 +20,7 @@ adds up what has become of the noted values.
 
     count.note(value)     before or after a change; cheap if it is noted already
     count.settle()
-    count.bytes           of all keys and values, as of the last `settle`
+    count.bytes           of all values, as of the last `settle`, less what is packed since
 
 A `KeyWalk` is a consistent snapshot of the keys, read incrementally (KEYS over many keys). It keeps
 references to the blocks of the order of creation, two thousand for a million keys, and reads one
@@ -38,7 +38,6 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from sys import getsizeof
-from typing import Any
 
 import cython
 
@@ -46,14 +45,11 @@ from protocol.request import key_slot
 from storage.keyspace.creation_order import SLOTS, CreationOrder
 from storage.keyspace.deadlines import Deadlines
 from storage.keyspace.deferred_free import BLOCK_ITEMS, NO_WASTE, SMALL_ITEMS, RemovedData
+from storage.keyspace.key_table import KeyTable
 from storage.keyspace.ordered_index import Chance, OrderedIndex
 from storage.nodes.entry_cache import EntryCache
 from storage.stream import Stream
 from storage.types.value import NEW_FREQUENCY, UNCOUNTED, Value
-
-if not cython.compiled:
-    # Compiled, they are C functions, which the module's C types import.
-    from storage.memory import bytes_object_bytes
 
 # At this number of noted values the older half is settled: the command that runs may still change
 # the others.
@@ -67,11 +63,12 @@ _UNCOUNTED: cython.long = UNCOUNTED
 
 @cython.cclass
 class MemoryCount:
-    """The bytes of one database's keys and values."""
+    """The bytes of one database's values."""
 
-    __slots__ = ("_noted", "bytes")
+    __slots__ = ("_noted", "_table", "bytes")
 
-    def __init__(self) -> None:
+    def __init__(self, table: KeyTable) -> None:
+        self._table = table
         self.bytes = 0
         self._noted: list[Value] = []
 
@@ -92,28 +89,23 @@ class MemoryCount:
                 size_bytes: cython.long = value.memory_bytes()
                 self.bytes += size_bytes - value.counted_bytes
                 value.counted_bytes = size_bytes
+                self._table.settle(value)
         self._noted.clear()
 
-    def add(self, value: Value, key_bytes: cython.long) -> None:
-        """A value is stored at a new key of that size."""
+    def add(self, value: Value) -> None:
+        """A value is stored at a new key."""
         value.counted_bytes = 0
-        self.bytes += key_bytes
         self.note(value)
 
     def exchange(self, old: Value, new: Value) -> None:
         """A value is replaced at its key, by itself perhaps."""
         if old is not new:
-            self._forget(old)
+            self.subtract(old)
             new.counted_bytes = 0
         self.note(new)
 
-    def subtract(self, value: Value, key_bytes: cython.long) -> None:
-        """A value and its key of that size are removed."""
-        self._forget(value)
-        self.bytes -= key_bytes
-
-    @cython.cfunc
-    def _forget(self, value: Value) -> None:
+    def subtract(self, value: Value) -> None:
+        """A value is removed."""
         if value.has_changed:
             self._drop(value)  # so that it is not kept alive
         self.bytes -= value.counted_bytes
@@ -196,7 +188,7 @@ class KeyWalk:
         self,
         order: CreationOrder,
         end: int,
-        values: dict[bytes, Value],
+        values: KeyTable,
         deadlines: Deadlines,
         now_ms: int,
     ) -> None:
@@ -233,16 +225,20 @@ class KeyWalk:
         blocks = chain((block.items() for block in self._blocks), map(self._unmoved, self._rest))
         for block in blocks:
             # A block that was split or merged meanwhile still has keys that are removed later.
-            items = self._kept.pop(self._position, {}) | block
+            items = self._kept.pop(self._position, {})
+            for serial, code in block.items():
+                key = self._values.key_at(code, serial)
+                if key is not None:
+                    items[serial] = key
             self._position += 1
             if max(items, default=0) >= self._end:
                 yield [key for serial, key in items.items() if serial < self._end]
             else:
                 yield list(items.values())
 
-    def _unmoved(self, rest: dict[int, bytes]) -> dict[int, bytes]:
+    def _unmoved(self, rest: dict[int, int]) -> dict[int, int]:
         """What was in the rest at the beginning: what has moved there since is in its block."""
-        return {serial: key for serial, key in rest.items() if self._block_of(serial) < 0}
+        return {serial: code for serial, code in rest.items() if self._block_of(serial) < 0}
 
     def unexpired(self, keys: Iterable[bytes]) -> list[bytes]:
         """Those of the keys that `read` has just given that had not expired at the beginning."""
@@ -262,7 +258,7 @@ class KeyWalk:
 
     def keep_expired(self, keys: Collection[bytes]) -> None:
         """All keys are about to be removed; these had expired."""
-        self._expired, self._values = keys, {}
+        self._expired = keys
 
     def end(self) -> None:
         """End the walk: nothing more is read."""
@@ -274,15 +270,8 @@ class KeyWalk:
 # The number in `field_expires` beside each of its keys.
 _NUMBER_BYTES = 32
 # The tables are measured again when the number of keys has changed by one part in this many.
-# A table that takes more than this for each key is made again: four times what it needs. Small ones
-# are left alone.
-_SPARSE_BYTES = 400
-_SMALL_TABLE = 1000
 _NOTABLE_PART: cython.Py_ssize_t = 64
 _NEW_FREQUENCY: cython.int = NEW_FREQUENCY
-
-# Values that are freed in one step.
-VALUES_PER_STEP = 1000
 
 # The attributes of a database that are its content.
 CONTENT = (
@@ -338,9 +327,9 @@ class Database:
         self.index = index
         self._cache = cache or EntryCache()
         self._free = free
-        self.values: dict[bytes, Value] = {}
+        self.values: KeyTable = KeyTable()
         self.expires: Deadlines = Deadlines()
-        self._order: CreationOrder = CreationOrder()
+        self._order: CreationOrder = CreationOrder(self.values)
         self._next_serial = 1
         # Keys of values with items that expire by themselves -> the first deadline (Unix ms).
         self.field_expires: dict[bytes, int] = {}
@@ -349,7 +338,7 @@ class Database:
         # The keys of streams by serial: in the order in which they were created.
         self.streams: OrderedIndex = OrderedIndex()
         self.slots: SlotIndex | None = None  # in cluster mode
-        self.memory = MemoryCount()  # of the keys and values
+        self.memory = MemoryCount(self.values)
         self._tables_bytes = self._measured_keys = 0
         self._recounted = 0  # the cursor of `recount`
 
@@ -358,6 +347,9 @@ class Database:
 
     def __contains__(self, key: bytes) -> bool:
         return key in self.values
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self.keys()
 
     def get(self, key: bytes) -> Value | None:
         """The value, expired or not."""
@@ -377,7 +369,7 @@ class Database:
             self._order.append(value.serial, key)
             if self.slots is not None:
                 self.slots.add(key)
-            self.memory.add(value, bytes_object_bytes(len(key)))
+            self.memory.add(value)
         else:
             value.serial = old.serial
             value.frequency = old.frequency
@@ -390,7 +382,7 @@ class Database:
         if type(value) is Stream:
             self.streams[value.serial] = key
         value.use_cache(self._cache)
-        self.values[key] = value
+        self.values.put(key, value)
         if self.field_expires or value.first_deadline_ms() is not None:
             self.watch_fields(key)
 
@@ -399,8 +391,8 @@ class Database:
 
         A batch form of `set` at a fraction of its time, used to load snapshots.
         """
-        added = dict(zip(keys, values, strict=True))
-        if len(added) != len(keys) or not self.values.keys().isdisjoint(added):
+        table = self.values
+        if len(set(keys)) != len(keys) or (len(table) and any(key in table for key in keys)):
             return False
         serial = self._next_serial
         self._next_serial += len(keys)
@@ -410,11 +402,11 @@ class Database:
             if not value.frequency:
                 value.frequency = _NEW_FREQUENCY
             value.use_cache(self._cache)
-            memory.add(value, bytes_object_bytes(len(key)))
+            memory.add(value)
+            table.put(key, value)
             if type(value) is Stream:
                 self.streams.append(serial, key)
             serial += 1
-        self.values |= added
         if self.slots is not None:
             for key in keys:
                 self.slots.add(key)
@@ -444,8 +436,8 @@ class Database:
             self._tell_walks(key, value.serial)
         if value.deadline:
             self._drop_deadline(value)
-        del self.values[key]
-        self.memory.subtract(value, bytes_object_bytes(len(key)))
+        self.values.pop(key)
+        self.memory.subtract(value)
         value.frequency = 0  # under another name it begins again
         if key in self.field_expires:
             self._unwatch_fields(key, value.serial)
@@ -468,16 +460,16 @@ class Database:
             for walk in self._walks:
                 walk.keep_expired(set(self.due(walk.now_ms, self.expires.count)))
             self._free(self._leftovers(), count)
-        self.values = {}
+        self.values = KeyTable()
         self.expires = Deadlines()
-        self._order = CreationOrder()
+        self._order = CreationOrder(self.values)
         self.field_expires = {}
         self._field_deadlines = OrderedIndex()
         self._walks = []  # they have references to what they need
         self.streams = OrderedIndex()
         if self.slots is not None:
             self.slots.clear()
-        self.memory = MemoryCount()
+        self.memory = MemoryCount(self.values)
         self._tables_bytes = self._measured_keys = 0
         return count
 
@@ -488,7 +480,10 @@ class Database:
         removed_data.add(self._field_deadlines.take_blocks(), BLOCK_ITEMS)
         removed_data.add(self.streams.take_blocks(), BLOCK_ITEMS)
         removed_data.add(self.field_expires, SMALL_ITEMS)
-        return _free_content(self.values, removed_data)
+        if self._walks:  # they still need the keys
+            held = [self.values.held(key) for key in self.values]
+            return _free_values([held], removed_data)
+        return _free_values(self.values.take_all(), removed_data)
 
     def swap_content(self, other: Database) -> None:
         """SWAPDB: the two databases exchange everything but their index."""
@@ -502,28 +497,28 @@ class Database:
     def memory_bytes(self) -> int:
         """The memory of all keys, values and tables, as of now."""
         self.memory.settle()
-        keys: cython.Py_ssize_t = len(self.values) + self.expires.count
+        keys: cython.Py_ssize_t = self.values.count + self.expires.count
         changed: cython.Py_ssize_t = keys - self._measured_keys
         if (changed if changed > 0 else -changed) * _NOTABLE_PART > keys:
             self._measured_keys = keys
             self._shrink_tables()
             self._tables_bytes = self._measure_tables()
-        return self.memory.bytes + self._tables_bytes
+        return self.memory.bytes + self.values.memory_bytes() + self._tables_bytes
 
     def recount(self, limit: int) -> None:
-        """Note the next `limit` values in turn, so that they are counted again."""
+        """Note the next `limit` values in turn, so that they are counted again; small ones, which
+        are packed, do not change by themselves.
+        """
         cursor, keys = self.scan(self._recounted, limit)
         self._recounted = cursor
         for key in keys:
-            self.memory.note(self.values[key])
+            value = self.values.held(key)
+            if value is not None:
+                self.memory.note(value)
 
     def _shrink_tables(self) -> None:
-        """Make tables again that removals have left nearly empty: a dict does not shrink."""
-        if self._walks:  # they refer to both
-            return
-        if _is_sparse(self.values):
-            self.values = self.values.copy()
-        if self.expires.is_sparse:
+        """Make a table again that removals have left nearly empty."""
+        if self.expires.is_sparse and not self._walks:  # which refer to it
             former, self.expires = self.expires, Deadlines()
             for serial, when_ms in former.items():
                 value = self.values[self._key(serial)]
@@ -532,8 +527,7 @@ class Database:
     def _measure_tables(self) -> int:
         """The memory of the tables, without keys and values."""
         return (
-            getsizeof(self.values)
-            + getsizeof(self.field_expires)
+            getsizeof(self.field_expires)
             + _NUMBER_BYTES * len(self.field_expires)
             + self.expires.memory_bytes()
             + self._order.memory_bytes()
@@ -627,8 +621,12 @@ class Database:
         return walk
 
     def keys(self) -> Iterator[bytes]:
-        """All keys, expired ones too, in no promised order."""
-        return iter(self.values)
+        """All keys, expired ones too, from the oldest to the newest."""
+        return self._order.ascending()
+
+    def items(self) -> Iterator[tuple[bytes, Value]]:
+        """The same with their values."""
+        return ((key, self.values[key]) for key in self)
 
     def scan(self, cursor: int, count: int) -> tuple[int, list[bytes]]:
         """One step of SCAN: (next cursor, up to `count` keys). Cursor 0 begins and ends."""
@@ -653,16 +651,13 @@ class Database:
         return self.expires.at(self.values[key].deadline), key
 
 
-def _is_sparse(table: dict[bytes, Any]) -> bool:
-    return getsizeof(table) > _SPARSE_BYTES * (len(table) + _SMALL_TABLE)
-
-
-def _free_content(values: dict[bytes, Value], removed_data: RemovedData) -> Iterator[None]:
-    """Steps that free all values of a database and its indexes."""
-    while values:
-        for _ in range(min(len(values), VALUES_PER_STEP)):
-            _, value = values.popitem()
-            parts = value.release()
+def _free_values(
+    steps: Iterable[list[Value | None]] | Iterable[list[Value]], removed_data: RemovedData
+) -> Iterator[None]:
+    """Steps that free values of a database, some at a time, and its indexes."""
+    for values in steps:
+        for value in values:
+            parts = NO_WASTE if value is None else value.release()
             if parts is not NO_WASTE:
                 yield from parts.free()
         yield

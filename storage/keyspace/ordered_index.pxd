@@ -29,18 +29,18 @@ cdef class OrderedIndex:
     cpdef long memory_bytes(self)
     cdef dict _find(self, object key)
     cdef dict _open_block(self, object bound)
-    cpdef object random_item(self, Chance chance)
+    cpdef object random_key(self, Chance chance)
 
 
 cdef extern from *:
     """
-    /* The item in a slot of a dict, in the order of insertion; None in a free one. */
-    static inline PyObject* rillway_item_in_slot(PyObject* block, Py_ssize_t slot) {
+    /* The key in a slot of a dict, in the order of insertion; None in a free one. */
+    static inline PyObject* rillway_key_in_slot(PyObject* block, Py_ssize_t slot) {
         PyObject *key, *item;
         Py_ssize_t position = slot;
         if (!PyDict_Next(block, &position, &key, &item) || position != slot + 1)
-            item = Py_None;
-        return Py_NewRef(item);
+            key = Py_None;
+        return Py_NewRef(key);
     }
     """
-    object item_in_slot "rillway_item_in_slot"(dict block, Py_ssize_t slot)
+    object key_in_slot "rillway_key_in_slot"(dict block, Py_ssize_t slot)

@@ -190,19 +190,19 @@ class OrderedIndex:
             self._merge(key)
         return item
 
-    def random_item(self, chance: Chance) -> Any:
-        """An item, each equally likely; None of nothing."""
+    def random_key(self, chance: Chance) -> int | None:
+        """A key, each equally likely; None of nothing."""
         blocks = self._blocks
         if len(blocks) == 1:
             block = blocks[0]
             if not block:
                 return None
-            return next(islice(block.values(), chance.below(len(block)), None))
+            return next(islice(block, chance.below(len(block)), None))
         while self._length:
             block = blocks[chance.below(len(blocks))]
-            item = item_in_slot(block, chance.below(2 * _BLOCK_ITEMS))
-            if item is not None:
-                return item
+            key = key_in_slot(block, chance.below(2 * _BLOCK_ITEMS))
+            if key is not None:
+                return key
         return None
 
     # -- walking -------------------------------------------------------------------------------
@@ -380,9 +380,9 @@ class OrderedIndex:
 
 if not cython.compiled:
     # Compiled, it is a C function, which takes the same time for each slot.
-    def item_in_slot(block: dict[int, Any], slot: int) -> Any:
-        """The item in a slot of a dict, None in a free one."""
-        return next(islice(block.values(), slot, None), None)
+    def key_in_slot(block: dict[int, Any], slot: int) -> int | None:
+        """The key in a slot of a dict, None in a free one."""
+        return next(islice(block, slot, None), None)
 
 
 def _key_of(item: tuple[int, Any]) -> int:

@@ -124,7 +124,7 @@ def _write_database(
     expires = database.expires
     sizes = encode_length(len(database)) + encode_length(len(expires))
     put(b"%c%b%c%b" % (opcodes.SELECT_DB, encode_length(database.index), opcodes.RESIZE_DB, sizes))
-    for key, value in database.values.items():
+    for key, value in database.items():
         if isinstance(value, Stream):
             if (journal := value.ack_journal) is not None:
                 put(_aux_field(opcodes.ACK_JOURNAL, journal.to_text()))

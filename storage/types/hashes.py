@@ -72,6 +72,10 @@ class HashValue(PackedTable):
         self._times_bytes = 0  # of its fields and times
         self._alarms: list[tuple[int, bytes]] | None = None  # a heap, once it is asked for
 
+    def __dealloc__(self) -> None:
+        if self._keeper is not None:
+            self._keeper.give_back(self)
+
     @property
     def encoding(self) -> bytes:
         """The encoding that OBJECT ENCODING returns."""

@@ -61,6 +61,10 @@ class ListValue(Value):
         self._many: Quicklist | None = None  # in its place
         self._length = 0
 
+    def __dealloc__(self) -> None:
+        if self._keeper is not None:
+            self._keeper.give_back(self)
+
     @classmethod
     def of_nodes(
         cls, nodes: Iterable[ListNode], limits: EncodingLimits, access_ms: int = 0

@@ -105,6 +105,10 @@ class SetValue(PackedTable):
         super().__init__(MEMBERS, access_ms)
         self._take_form(_ENCODINGS.index(encoding))
 
+    def __dealloc__(self) -> None:
+        if self._keeper is not None:
+            self._keeper.give_back(self)
+
     @cython.cfunc
     def _take_form(self, form: cython.uchar) -> None:
         self.form = form
@@ -348,6 +352,10 @@ class SortedSetValue(Value):
         # Once there have been more than a few members: in place of what is packed.
         self._order: RecordOrder | None = None
         self._table: RecordTable | None = None
+
+    def __dealloc__(self) -> None:
+        if self._keeper is not None:
+            self._keeper.give_back(self)
 
     @classmethod
     def of_records(

@@ -4,7 +4,16 @@ from storage.memory cimport bytearray_bytes, bytes_object_bytes
 from storage.redis_format.listpack_elements cimport plain_integer
 
 
+cdef class Value
+
+
+cdef class Keeper:
+    cdef give_back(self, Value value)
+
+
 cdef class Value:
+    cdef Keeper _keeper
+    cdef void* _record
     cdef public long access_ms
     cdef public long serial
     cdef public long counted_bytes

@@ -42,10 +42,27 @@ NEW_FREQUENCY = 5
 
 
 @cython.cclass
+class Keeper:
+    """What has lent the object of a value, and packs its content when the object is freed."""
+
+    __slots__ = ()
+
+    def give_back(self, value: Value) -> None:
+        """The object of a value is freed."""
+        raise NotImplementedError
+
+
+@cython.no_gc  # a keeper does not refer to what it has lent
+@cython.cclass
 class Value:
-    """The base class of values."""
+    """The base class of values.
+
+    Compiled, the object of a small value may exist only while someone refers to it
+    (storage/keyspace/key_table.py). Its class then gives it back when the object is freed.
+    """
 
     __slots__ = (
+        "_keeper",
         "access_ms",
         "counted_bytes",
         "deadline",
@@ -61,7 +78,8 @@ class Value:
         self.access_ms = access_ms  # the last access, Unix ms; set by each look-up
         # The keyspace sets these: the place in SCAN's order; memory (storage/keyspace/
         # memory_count.py); a logarithmic count of accesses (commands/core/instance.py); the slot of
-        # its deadline (storage/keyspace/deadlines.py), 0 without one.
+        # its deadline (storage/keyspace/deadlines.py), 0 without one; what has lent the object.
+        self._keeper: Keeper | None = None
         self.serial = 0
         self.deadline = 0
         self.counted_bytes = _UNCOUNTED
@@ -153,6 +171,10 @@ class StringValue(Value):
         self.frequency = 0
         self.data: bytes | bytearray = data
         self.form = 0 if encoding is None else _ENCODINGS.index(encoding)
+
+    def __dealloc__(self) -> None:
+        if self._keeper is not None:
+            self._keeper.give_back(self)
 
     def __len__(self) -> int:
         return len(self.data)

@@ -22,8 +22,8 @@ KINDS = ("*.py", "*.pxd", "*.lua", "*.json", "*.html", "*.js", "*.css")
 
 
 # What the C compiler is given, and thus how long a build takes, with little to spare.
-MOST_COMPILED = 68
-MOST_C_BYTES = 65_500_000
+MOST_COMPILED = 69
+MOST_C_BYTES = 67_000_000
 
 
 @pytest.fixture(scope="module")

@@ -20,6 +20,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "commands/geo/places.py": "the script tests/golden/replies/geo.txt",
     "commands/hashes/himport.py": "the script tests/golden/replies/hashes.txt",
     "commands/core/services.py": "interfaces; their implementations are in server/",
+    "storage/keyspace/key_records.py": "compiled, C; test_key_table.py beside it",
     "rillway/cluster/launch.py": "test_command.py beside it, in processes of its own",
     "rillway/cluster/process.py": "test_command.py beside it, in processes of its own",
     **{

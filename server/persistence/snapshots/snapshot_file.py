@@ -184,7 +184,7 @@ def _encoded_requests(instance: Instance) -> Iterator[tuple[int, bytes]]:
     for db in instance.databases:
         if len(db):
             yield keys, select_request(db.index)
-        for key in db.values:
+        for key in db:
             keys += 1
             try:
                 for request in rebuild_requests(db, key, instance.now_ms):

@@ -391,7 +391,7 @@ def pack(server: InProcessServer) -> Stream:
     assert isinstance(stream, Stream)
     packed = decoded(encoded(stream, 21), 21, trusted=True)
     packed.serial = stream.serial
-    db.values[b"s"] = packed
+    db.values.put(b"s", packed)
     return packed
 
 

@@ -8,7 +8,9 @@ from random import Random
 import pytest
 
 from storage.keyspace.creation_order import SLOTS, CreationOrder
+from storage.keyspace.key_table import KeyTable
 from storage.keyspace.ordered_index import Chance
+from storage.types.value import StringValue
 
 
 def name(serial: int) -> bytes:
@@ -25,8 +27,18 @@ def walked(order: CreationOrder, start: int, count: int) -> list[bytes]:
     return found
 
 
+def keys(most: int) -> KeyTable:
+    """A table of the keys with serials up to `most`."""
+    table = KeyTable()
+    for serial in range(1, most + 1):
+        value = StringValue(b"")
+        value.serial = serial
+        table.put(name(serial), value)
+    return table
+
+
 def filled(serials: range) -> CreationOrder:
-    order = CreationOrder()
+    order = CreationOrder(keys(2000))
     for serial in serials:
         order.append(serial, name(serial))
     return order
@@ -36,7 +48,7 @@ def filled(serials: range) -> CreationOrder:
 @pytest.mark.parametrize("seed", range(3))
 def test_it_holds_what_a_dict_holds(kept: float, seed: int) -> None:
     chance = Random(seed)
-    order, model = CreationOrder(), dict[int, bytes]()
+    order, model = CreationOrder(keys(5000)), dict[int, bytes]()
     for serial in range(1, 5000):
         order.append(serial, name(serial))
         model[serial] = name(serial)
@@ -49,6 +61,7 @@ def test_it_holds_what_a_dict_holds(kept: float, seed: int) -> None:
     expected = [model[serial] for serial in sorted(model, reverse=True)]
     assert walked(order, 5000, 10) == expected
     assert walked(order, 5000, 100_000) == expected
+    assert list(order.ascending()) == expected[::-1]
     middle = 2500
     assert walked(order, middle, 7) == [
         model[serial] for serial in sorted(model, reverse=True) if serial <= middle
@@ -78,7 +91,7 @@ def test_each_key_is_picked_equally_often() -> None:
 
 
 def test_few_keys_that_stay_of_many_take_little() -> None:
-    order = CreationOrder()
+    order = CreationOrder(KeyTable())
     for serial in range(1, 100_000):
         order.append(serial, name(serial))
         if serial % 1000:
@@ -94,5 +107,5 @@ def test_what_is_taken_apart_is_empty() -> None:
     parts = order.take_blocks()
     assert len(parts) > 3
     assert len(order) == 0
-    order.append(2000, b"new")
-    assert walked(order, 3000, 10) == [b"new"]
+    order.append(2000, name(2000))
+    assert walked(order, 3000, 10) == [name(2000)]

@@ -22,11 +22,8 @@ from storage.groups.group import Group
 from storage.keyspace.creation_order import SLOTS
 from storage.keyspace.database import MOST_NOTED, RECENT, Database, KeyWalk, SlotIndex
 from storage.keyspace.ordered_index import Chance
-from storage.memory import bytes_object_bytes
 from storage.stream import Stream
 from storage.types.value import StringValue
-
-ONE_KEY = bytes_object_bytes(1)
 
 
 def test_a_key_counts_with_its_value_until_it_is_removed() -> None:
@@ -34,7 +31,7 @@ def test_a_key_counts_with_its_value_until_it_is_removed() -> None:
     value = StringValue(b"x" * 100)
     db.set(b"k", value)
     db.memory.settle()
-    assert db.memory.bytes == ONE_KEY + value.memory_bytes()
+    assert db.memory.bytes == value.memory_bytes()
     db.remove(b"k")
     assert db.memory.bytes == 0
 
@@ -57,7 +54,7 @@ def test_a_replaced_value_counts_no_more() -> None:
     db.set(b"k", StringValue(b"x" * 10_000))
     db.set(b"k", StringValue(b"x"))
     db.memory.settle()
-    assert db.memory.bytes == ONE_KEY + db.values[b"k"].memory_bytes()
+    assert db.memory.bytes == db.values[b"k"].memory_bytes()
 
 
 def test_a_value_that_moves_counts_where_it_is() -> None:
@@ -68,7 +65,7 @@ def test_a_value_that_moves_counts_where_it_is() -> None:
     other.set(b"kk", value)
     other.memory.settle()
     assert one.memory.bytes == 0
-    assert other.memory.bytes == bytes_object_bytes(2) + value.memory_bytes()
+    assert other.memory.bytes == value.memory_bytes()
 
 
 def test_many_noted_values_are_settled_but_for_the_last() -> None:
@@ -87,9 +84,7 @@ def test_a_removed_value_is_not_kept_alive() -> None:
     db.remove(b"190")  # noted just now
     assert len(db.memory._noted) <= RECENT
     db.memory.settle()
-    assert db.memory.bytes == sum(
-        bytes_object_bytes(len(key)) + value.memory_bytes() for key, value in db.values.items()
-    )
+    assert db.memory.bytes == sum(value.memory_bytes() for value in db.values.values())
 
 
 @pytest.mark.interpreted
@@ -157,10 +152,7 @@ def test_random_changes_leave_the_sum_of_what_is_there(steps: list[tuple[int, in
             if kind == 5:
                 db.set(key, value)
     db.memory.settle()
-    sizes = (
-        bytes_object_bytes(len(key)) + value.memory_bytes() for key, value in db.values.items()
-    )
-    assert db.memory.bytes == sum(sizes)
+    assert db.memory.bytes + db.values.record_bytes == db.values.counted_bytes()
 
 
 SLOT = 12182  # of foo
