@@ -380,7 +380,7 @@ class Instance:
         self.limits_memory = config.maxmemory > 0
         if not self.limits_memory:
             self.set_gate(GATE_OUT_OF_MEMORY, is_shut=False)
-        self.is_observed = bool(config.notify_keyspace_events or self.key_observers)
+        self._look_up_observers()
         limit = config.client_output_buffer_limit["normal"]
         self.limits_output = bool(limit.hard_bytes or limit.soft_bytes)  # of ordinary clients
 
@@ -478,7 +478,10 @@ class Instance:
                 self.key_observers.append(observer)
             else:
                 self.key_observers.remove(observer)
-            self.look_up_settings()
+            self._look_up_observers()
+
+    def _look_up_observers(self) -> None:
+        self.is_observed = bool(self.config.notify_keyspace_events or self.key_observers)
 
     def observe_requests(
         self, observer: RequestObserver, *, is_on: bool, times: bool = False

@@ -26,6 +26,7 @@ from protocol.errors import ReplyError
 from protocol.records import frozen_record
 from protocol.replies import EMPTY_ARRAY, NIL, NIL_ARRAY, ONE, ZERO
 from protocol.request import Request
+from storage.keyspace.deferred_free import NO_WASTE
 from storage.types.records import Record, make_record, member_of, score_of
 from storage.types.sets import LexBounds, ScoreBounds, SortedSetValue, Span
 
@@ -469,12 +470,15 @@ def pop_members(
 ) -> list[Record]:
     """Remove up to `count` members, at least one, and report that; what they were."""
     size: cython.Py_ssize_t = len(value)
-    start: cython.Py_ssize_t = max(size - count, 0) if end.reverse else 0
-    stop: cython.Py_ssize_t = size if end.reverse else min(count, size)
+    from_top: cython.bint = end.reverse
+    start: cython.Py_ssize_t = max(size - count, 0) if from_top else 0
+    stop: cython.Py_ssize_t = size if from_top else min(count, size)
     popped: list[Record] = value.records(start, stop)
-    if end.reverse:
+    if from_top:
         popped.reverse()
-    client.instance.background_work.discard(value.remove_span(start, stop))
+    removed_data = value.remove_span(start, stop)
+    if removed_data is not NO_WASTE:
+        client.instance.background_work.discard(removed_data)
     client.modified(key, len(popped))
     client.notify(_EVENTS, end.event, key)
     _remove_if_empty(client, key, value)

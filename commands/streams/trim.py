@@ -28,6 +28,7 @@ from commands.streams.groups.delivery import group_changed, propagate_removals
 from commands.streams.ids import parse_strict
 from commands.streams.lookup import report_damage
 from commands.streams.policies.timer import note
+from commands.streams.request_cache import RequestCache
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
@@ -253,43 +254,39 @@ def _limit_without_word(node_max_entries: int) -> int:
     return min(limit, MAX_DEFAULT_LIMIT)
 
 
-# XTRIMs whose options are known by their bytes, at most, and how long these may be.
-MAX_KNOWN = 256
-MAX_KNOWN_BYTES = 128
-# By the bytes of the options, `stream-node-max-entries`, and whether it is a replay.
-_known: dict[tuple[bytes, int, bool], Trim] = {}
+# The options of XTRIMs that were parsed, for all servers of the process, with the
+# `stream-node-max-entries` at that time.
+_KNOWN: RequestCache[tuple[int, Trim]] = RequestCache()
 
 
-def _asked_for(client: Client, request: Request) -> Trim:
-    """The trim that an XTRIM asks for, parsed unless the same was before. Raises ReplyError."""
-    options_wire = request.tail(2)
-    node_max_entries = client.instance.config.stream_node_max_entries
-    known_by = options_wire, node_max_entries, client.replays
-    trim = _known.get(known_by)
-    if trim is None:
-        argv, options, position = request.words(), TrimOptions(), 2
-        while position < len(argv):
-            after = options.take(argv, position)
-            if after == position:
-                raise ReplyError(errors.SYNTAX)
-            position = after
-        trim = options.finish(node_max_entries, required=True, is_replay=client.replays)
-        assert trim is not None
-        # Others leave traces in their trim.
-        if trim.references is References.KEEP and len(options_wire) <= MAX_KNOWN_BYTES:
-            if len(_known) >= MAX_KNOWN:
-                _known.clear()
-            _known[known_by] = trim
+def _parse(client: Client, request: Request, node_max_entries: int) -> Trim:
+    """The trim that an XTRIM asks for. Raises ReplyError."""
+    argv, options, position = request.words(), TrimOptions(), 2
+    while position < len(argv):
+        after = options.take(argv, position)
+        if after == position:
+            raise ReplyError(errors.SYNTAX)
+        position = after
+    trim = options.finish(node_max_entries, required=True, is_replay=client.replays)
+    assert trim is not None
     return trim
 
 
 @command("XTRIM", arity=-4, flags=WRITE, keys=one_key(b"RW", b"DELETE"), is_quick=True)
 def xtrim(client: Client, request: Request) -> bytes:
     """Integer: the number of entries removed. Source: Redis 8.2."""
-    trim = _asked_for(client, request)
+    options_wire, node_max_entries = request.tail(2), client.instance.node_max_entries
+    known = _KNOWN.get(options_wire)
+    if known is not None and known[0] == node_max_entries and not client.replays:
+        trim = known[1]
+    else:
+        trim = _parse(client, request, node_max_entries)
+        # Others leave traces in their trim.
+        if trim.references is References.KEEP and not client.replays:
+            _KNOWN.put(options_wire, (node_max_entries, trim))
     key = request.word(1)
     stream: Stream | None = client.lookup_stream_for_write(key)
-    if stream is None:
+    if stream is None or (trim.by_length and stream.length <= trim.threshold):
         return replies.ZERO
     removed = trim.apply(stream, client)
     if not removed and trim.references is References.KEEP:

@@ -99,8 +99,9 @@ class EventLoopCycle:
         self.queues = dispatcher.queues
         self.sessions: dict[Client, Session] = {}
         self.strangers = Strangers()
-        # Steps that depend on events and commands, but for quick ones (`Command.is_quick`): step 3,
-        # which depends on what was propagated, too, and those after output, as rearming the timer.
+        # Steps that depend on events and commands, but for those on data that are answered at once:
+        # step 3, which depends on what was propagated, too, and those after output, as rearming the
+        # timer.
         self.before_output: list[Callable[[], None]] = []
         self.after: list[Callable[[], None]] = []
         self._schedule = schedule

@@ -123,7 +123,8 @@ class Dispatcher(Runner):
         # Begins to send `client.long_reply` in pieces, or waits until the client has read what it
         # has got. None: replies are sent at once.
         self.send_in_pieces: Callable[[Client], None] | None = None
-        self.has_run_handlers = True  # since the steps of the cycle looked (server/loop/cycle.py)
+        # Handlers that the steps of the cycle depend on, since they looked (server/loop/cycle.py).
+        self.has_run_handlers = True
         # The command that was looked up last, by what name, and how many words it may have.
         self._command: Command | None = None
         self._name = b""
@@ -385,7 +386,13 @@ class Dispatcher(Runner):
             client.commands += 1
             clock.add_quick(client, command, request)
             return reply
-        self.has_run_handlers = True
+        if (
+            type(reply) is not bytes
+            or not command.flags & _ON_DATA
+            or handler is not command.handler
+            or instance.gates
+        ):
+            self.has_run_handlers = True
         if type(reply) is Block:
             return reply  # accounted for when it completes
         client.commands += 1

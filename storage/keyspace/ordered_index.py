@@ -32,9 +32,6 @@ if not cython.compiled:
     # Compiled, they are C functions, which the module's C types import.
     from storage.memory import dict_bytes, int_object_bytes, list_bytes, set_bytes
 
-_MASK = (1 << 64) - 1
-_MULTIPLIER: cython.ulonglong = 0x2545F4914F6CDD1D
-
 
 @cython.cclass
 class Chance:
@@ -48,12 +45,16 @@ class Chance:
 
     def below(self, limit: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """A number in [0, limit), for a limit up to 2**31."""
+        mask: cython.ulonglong = 0xFFFFFFFFFFFFFFFF  # of C: a module's constants are objects
+        multiplier: cython.ulonglong = 0x2545F4914F6CDD1D
+        drawn: cython.Py_ssize_t
         state: cython.ulonglong = self._state
         state ^= state >> 12
-        state = (state << 25 ^ state) & _MASK
+        state = (state << 25 ^ state) & mask
         state ^= state >> 27
         self._state = state
-        return ((state * _MULTIPLIER & _MASK) >> 33) % limit
+        drawn = (state * multiplier & mask) >> 33
+        return drawn % limit
 
     def __call__(self, limit: int) -> int:
         """`below`, for what takes any source of random numbers."""

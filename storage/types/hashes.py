@@ -15,7 +15,7 @@ server/loop/cron.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
 
 import cython
@@ -94,14 +94,20 @@ class HashValue(PackedTable):
 
     # -- encodings -----------------------------------------------------------------------------
 
-    def prepare(self, fields_and_values: Sequence[bytes], limits: EncodingLimits) -> None:
+    def prepare(self, fields_and_values: list[bytes], limits: EncodingLimits) -> None:
         """Convert to a hash table before a request with these fields and values if Redis would.
 
         As in Redis, the number of pairs counts, new or not, and the length of each word.
         """
-        if self.form != _HASHTABLE and (
+        if self.form == _HASHTABLE:
+            return
+        longest: cython.Py_ssize_t = 0
+        word: bytes
+        for word in fields_and_values:
+            longest = max(longest, len(word))
+        if (
             len(fields_and_values) > 2 * limits.hash_max_listpack_entries
-            or max(map(len, fields_and_values)) > limits.hash_max_listpack_value
+            or longest > limits.hash_max_listpack_value
         ):
             self._become_table()
 

@@ -187,9 +187,33 @@ def test_what_may_take_long_is_counted_by_itself(
     client.execute("SET", "long", "x" * 4097)
     client.execute("XADD", "s", "1-1", "f", "v")
     client.execute("XGROUP", "CREATE", "s", "g", "0")
+    stats = server.instance.stats
+    counted = stats.commands_processed
+    server.dispatcher.execute(client.state, Request(to_argv(request_)))
+    assert stats.commands_processed == counted + (not is_quick)
+
+
+@pytest.mark.parametrize(
+    ("request_", "depend"),
+    [
+        (("GET", "k"), False),
+        (("XREADGROUP", "GROUP", "g", "c", "COUNT", "1", "STREAMS", "s", "0"), False),
+        (("EVAL", "return redis.call('SET', 'k', 'v')", "0"), False),
+        (("GET", "long"), True),  # in pieces
+        (("BLPOP", "list", "1"), True),
+        (("CONFIG", "SET", "maxmemory", "1mb"), True),
+        (("WAIT", "0", "1"), True),
+    ],
+)
+def test_steps_of_the_cycle_depend_on_what_is_not_on_data_or_not_answered_at_once(
+    server: InProcessServer, request_: tuple[str, ...], depend: bool
+) -> None:
+    client = server.connect()
+    client.execute("SET", "long", "x" * 2_000_000)
+    client.execute("XGROUP", "CREATE", "s", "g", "0", "MKSTREAM")
     server.dispatcher.has_run_handlers = False
     server.dispatcher.execute(client.state, Request(to_argv(request_)))
-    assert server.dispatcher.has_run_handlers == (not is_quick)
+    assert server.dispatcher.has_run_handlers == depend
 
 
 def test_no_time_is_lost_when_a_request_is_refused(server: InProcessServer) -> None:
