@@ -3,8 +3,13 @@
 from storage.redis_format.listpack_elements cimport plain_integer
 
 
+cdef long _GREATEST
+
 cpdef long parse_int(
     bytes text, bytes error=*, long minimum=*, long maximum=*
+) except? -1
+cpdef long parse_deadline(
+    bytes amount, long unit_ms, long base_ms, bytes command, long least=*
 ) except? -1
 
 

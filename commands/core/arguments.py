@@ -19,6 +19,7 @@ from storage.redis_format.listpack_elements import plain_integer
 
 INT64_MIN = -(1 << 63)
 INT64_MAX = (1 << 63) - 1
+_GREATEST: cython.long = INT64_MAX
 
 
 def parse_int(
@@ -35,6 +36,23 @@ def parse_int(
     if number < minimum or number > maximum or (number == 0 and text != b"0"):
         raise ReplyError(error)
     return number
+
+
+def parse_deadline(
+    amount: bytes,
+    unit_ms: cython.long,
+    base_ms: cython.long,
+    command: bytes,
+    least: cython.long = 1,
+) -> cython.long:
+    """The Unix time in ms that lies `amount` units after `base_ms`.
+
+    Raises ReplyError if the amount is below `least`, or if the time has no 64 bits.
+    """
+    count: cython.long = parse_int(amount)
+    if count < least or count > (_GREATEST - base_ms) // unit_ms:
+        raise errors.invalid_expire_time(command)
+    return count * unit_ms + base_ms
 
 
 class Arguments:

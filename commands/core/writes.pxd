@@ -12,7 +12,7 @@ cdef inline Value opened(Client client, bytes key):
     cdef Instance instance = client.instance
     found = db.values.get(key)
     if found is None:
-        return client.lookup_for_write(key)
+        return None
     cdef Value value = <Value>found
     if value.deadline or client.no_touch or instance.counts_accesses:
         return client.lookup_for_write(key)

@@ -10,5 +10,8 @@ from storage.types.hashes cimport HashValue
 from storage.types.records cimport field_of, pair_bulks, value_of
 
 
+cpdef object values_reply(Client client, HashValue value, list[bytes] names)
+
+
 cdef long _LEAST
 cdef long _GREATEST

@@ -145,7 +145,10 @@ def hget(client: Client, argv: Request) -> bytes:
 def hmget(client: Client, argv: Request) -> bytes | LongReply:
     """Array of bulk strings and nulls. Source: Redis 7.0."""
     names = argv[2:]
-    return values_reply(client, read_fields(client, argv[1], names), names)
+    value: HashValue | None = client.lookup_typed(argv.word(1), HashValue)
+    if value is not None and value.expires is not None:
+        value = remove_named(client, argv.word(1), value, names)
+    return values_reply(client, value, names)
 
 
 def values_reply(client: Client, value: HashValue | None, names: list[bytes]) -> bytes | LongReply:
@@ -155,6 +158,7 @@ def values_reply(client: Client, value: HashValue | None, names: list[bytes]) ->
         return replies.array([nil] * len(names))
     parts = [replies.array_header(len(names))]
     size: cython.Py_ssize_t = 0
+    name: bytes
     for name in names:
         bulk: bytes | None = value.value_bulk(name)
         if bulk is None:
@@ -165,7 +169,7 @@ def values_reply(client: Client, value: HashValue | None, names: list[bytes]) ->
             break
     rest = names[len(parts) - 1 :]
     if not rest:
-        return b"".join(parts)
+        return replies.joined(parts)
     twin = value.copy()
     return LongReply(in_pieces(chain(parts, _values(twin, rest, nil))), twin.release)
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import cython
 
 from commands.core import notifications
-from commands.core.arguments import INT64_MAX, INT64_MIN, parse_int
+from commands.core.arguments import INT64_MAX, INT64_MIN, parse_deadline, parse_int
 from commands.core.client import Client
 from commands.core.instance import Instance
 from commands.core.registry import FAST, READONLY, WRITE, command, keys_to_end, one_key
@@ -132,6 +132,9 @@ def type_(client: Client, argv: Request) -> bytes:
 
 
 _EVENTS: cython.long = notifications.GENERIC
+# The least times that have 64 bits in milliseconds.
+_LEAST_MS: cython.long = INT64_MIN
+_LEAST_SECONDS: cython.long = -(INT64_MAX // 1000)
 _NO_KEY = replies.integer(-2)
 _NO_DEADLINE = replies.integer(-1)
 
@@ -169,10 +172,8 @@ def _expire(
 ) -> bytes:
     key = argv.word(1)
     conditions = _parse_conditions(argv[3:]) if argv.count > 3 else None
-    when_ms = parse_int(argv.word(2)) * unit_ms
-    if not INT64_MIN <= when_ms <= INT64_MAX - base_ms:
-        raise errors.invalid_expire_time(command)
-    when_ms += base_ms
+    least: cython.long = _LEAST_MS if unit_ms == 1 else _LEAST_SECONDS
+    when_ms: cython.long = parse_deadline(argv.word(2), unit_ms, base_ms, command, least)
     if client.lookup_for_write(key) is None:
         return ZERO
     if conditions and not _allows(conditions, client.db.deadline(key), when_ms):
@@ -186,7 +187,7 @@ def _expire(
     return ONE
 
 
-def set_deadline(client: Client, key: bytes, when_ms: int) -> None:
+def set_deadline(client: Client, key: bytes, when_ms: cython.long) -> None:
     """Set the deadline of an existing key (Unix ms), notify, and propagate it."""
     client.expire_at(client.db, key, when_ms)
     client.modified(key)
@@ -249,12 +250,16 @@ def _deadline(
     client: Client, request: Request, unit_ms: cython.long, base_ms: cython.long
 ) -> bytes:
     key = request.word(1)
-    if peek(client, key) is None:
+    value: Value | None = peek(client, key)
+    if value is None:
         return _NO_KEY
-    when_ms = client.db.deadline(key)
-    if when_ms is None:
+    if not value.deadline:
         return _NO_DEADLINE
-    return replies.integer((when_ms - base_ms + unit_ms // 2) // unit_ms)
+    left_ms: cython.long = client.db.expires.at(value.deadline) - base_ms
+    left: cython.long = left_ms // unit_ms
+    if left_ms % unit_ms > (unit_ms - 1) // 2:  # a sum that rounds might have more than 64 bits
+        left += 1
+    return replies.integer(left)
 
 
 @command("PERSIST", arity=2, flags=WRITE | FAST, keys=one_key(b"RW", b"UPDATE"))

@@ -29,6 +29,7 @@ from commands.lists.elements import (
     SIDES,
     Move,
     move,
+    new_move,
     parse_move,
     parse_moves,
     pop,
@@ -98,7 +99,7 @@ def brpoplpush(client: Client, argv: Request) -> bytes | Block:
     """Bulk string: the element; null after the timeout. Source: Redis 7.2."""
     _, source, target, timeout = argv
     timeout_ms = parse_timeout(timeout, client.instance.now_ms)
-    request = Move(source, target, RIGHT, LEFT)
+    request = new_move(source, target, RIGHT, LEFT)
     return _move_or_wait(client, request, timeout_ms, [b"RPOPLPUSH", source, target])
 
 

@@ -1,5 +1,6 @@
 # The C types of commands/lists/elements.py.
 
+from commands.core.arguments cimport parse_int
 from commands.core.client cimport Client
 from protocol cimport replies
 from protocol.request cimport Request
@@ -9,6 +10,7 @@ from storage.types.lists cimport ListValue
 cdef long _EVENTS
 
 cpdef bytes parse_side(bytes word)
+cpdef tuple clip(ListValue value, long start, long stop)
 cpdef ListValue push(Client client, bytes key, ListValue value, bytes side, list[bytes] items)
 cpdef list take(ListValue value, bytes side, Py_ssize_t count)
 cpdef finish_pop(Client client, bytes key, ListValue value, bytes side, Py_ssize_t changes)
@@ -26,5 +28,6 @@ cdef class Move:
     cdef public bint keeps_order
 
 
+cpdef Move new_move(bytes source, bytes target, bytes source_side, bytes target_side)
 cpdef Move parse_move(Request argv)
 cpdef list move(Client client, Move request)

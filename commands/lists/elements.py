@@ -32,6 +32,7 @@ from protocol.errors import ReplyError
 from protocol.records import record
 from protocol.replies import EMPTY_ARRAY, NIL, NIL_ARRAY, OK, ZERO
 from protocol.request import Request
+from storage.keyspace.deferred_free import NO_WASTE
 from storage.types.list_nodes import ListNode
 from storage.types.lists import ListValue
 
@@ -159,10 +160,10 @@ def lrange(client: Client, argv: Request) -> bytes | LongReply:
     return LongReply(in_pieces(chain((header,), starmap(_bulks_of, spans))))
 
 
-def clip(value: ListValue, start: int, stop: int) -> tuple[int, int]:
+def clip(value: ListValue, start: cython.long, stop: cython.long) -> tuple[int, int]:
     """A range, both ends included and negative ones from the end, as the indexes from `start` to
     before `end`; start == end if it is empty."""
-    length = len(value)
+    length: cython.Py_ssize_t = value._length
     start = max(start + length, 0) if start < 0 else start
     stop = stop + length if stop < 0 else min(stop, length - 1)
     return (start, stop + 1) if start <= stop else (0, 0)
@@ -279,12 +280,12 @@ def linsert(client: Client, argv: Request) -> bytes:
 @command("LREM", arity=4, flags=WRITE, keys=one_key(b"RW", b"DELETE"))
 def lrem(client: Client, argv: Request) -> bytes:
     """Integer: how many were removed. A negative count begins at the end. Source: Redis 7.2."""
-    _, key, text, item = argv
-    count = parse_int(text)
-    value = client.lookup_typed_for_write(key, ListValue)
+    key = argv.word(1)
+    count: cython.long = parse_int(argv.word(2))
+    value: ListValue | None = client.lookup_typed_for_write(key, ListValue)
     if value is None:
         return ZERO
-    removed = value.remove(item, count)
+    removed: cython.Py_ssize_t = value.remove(argv.word(3), count)
     if removed:
         client.notify(_EVENTS, b"lrem", key)
         after_removal(client, key, value, removed)
@@ -294,13 +295,18 @@ def lrem(client: Client, argv: Request) -> bytes:
 @command("LTRIM", arity=4, flags=WRITE, keys=one_key(b"RW", b"DELETE"))
 def ltrim(client: Client, argv: Request) -> bytes:
     """OK. Source: Redis 7.2."""
-    key, start, stop = argv[1], parse_int(argv[2]), parse_int(argv[3])
-    value = client.lookup_typed_for_write(key, ListValue)
+    key = argv.word(1)
+    start: cython.long = parse_int(argv.word(2))
+    stop: cython.long = parse_int(argv.word(3))
+    value: ListValue | None = client.lookup_typed_for_write(key, ListValue)
     if value is None:
         return OK
-    removed = len(value)
-    client.instance.background_work.discard(value.trim(*clip(value, start, stop)))
-    removed -= len(value)
+    removed: cython.Py_ssize_t = value._length
+    first, end = clip(value, start, stop)
+    removed_data = value.trim(first, end)
+    if removed_data is not NO_WASTE:
+        client.instance.background_work.discard(removed_data)
+    removed -= value._length
     client.notify(_EVENTS, b"ltrim", key)
     after_removal(client, key, value, removed)
     return OK
@@ -309,28 +315,29 @@ def ltrim(client: Client, argv: Request) -> bytes:
 @command("LPUSH", arity=-3, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"INSERT"))
 def lpush(client: Client, argv: Request) -> bytes:
     """Integer: the length. Source: Redis 7.2."""
-    return _push(client, argv, LEFT)
+    return _push(client, argv, LEFT, False)
 
 
 @command("RPUSH", arity=-3, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"INSERT"))
 def rpush(client: Client, argv: Request) -> bytes:
     """Integer: the length. Source: Redis 7.2."""
-    return _push(client, argv, RIGHT)
+    return _push(client, argv, RIGHT, False)
 
 
 @command("LPUSHX", arity=-3, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"INSERT"))
 def lpushx(client: Client, argv: Request) -> bytes:
     """Integer: the length, 0 without the key. Source: Redis 7.2."""
-    return _push(client, argv, LEFT, only_if_there=True)
+    return _push(client, argv, LEFT, True)
 
 
 @command("RPUSHX", arity=-3, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"INSERT"))
 def rpushx(client: Client, argv: Request) -> bytes:
     """Integer: the length, 0 without the key. Source: Redis 7.2."""
-    return _push(client, argv, RIGHT, only_if_there=True)
+    return _push(client, argv, RIGHT, True)
 
 
-def _push(client: Client, argv: Request, side: bytes, *, only_if_there: bool = False) -> bytes:
+@cython.cfunc
+def _push(client: Client, argv: Request, side: bytes, only_if_there: cython.bint) -> bytes:
     key = argv.word(1)
     value: ListValue | None = client.lookup_typed_for_write(key, ListValue)
     if value is None and only_if_there:
@@ -351,6 +358,7 @@ def rpop(client: Client, argv: Request) -> bytes:
     return _pop(client, argv, b"rpop", RIGHT)
 
 
+@cython.cfunc
 def _pop(client: Client, argv: Request, name: bytes, side: bytes) -> bytes:
     if argv.count > 3:
         raise errors.wrong_arity(name)
@@ -399,20 +407,29 @@ MOVED_KEYS = two_keys((b"RW", b"ACCESS", b"DELETE"), (b"RW", b"INSERT"))
 
 @cython.cclass
 class Move:
-    """The arguments of LMOVE, RPOPLPUSH and LMOVEM."""
+    """The arguments of LMOVE, RPOPLPUSH and LMOVEM; made by `new_move`."""
 
     __slots__ = (
         "count", "is_exact", "keeps_order", "source", "source_side", "target", "target_side",
     )  # fmt: skip
 
-    def __init__(
-        self, source: bytes, target: bytes, source_side: bytes, target_side: bytes
-    ) -> None:
-        self.source, self.target = source, target
-        self.source_side, self.target_side = source_side, target_side
-        self.count = 1
-        self.is_exact = False  # all of `count`, or nothing
-        self.keeps_order = False  # BULK: they arrive in the order of the source
+    source: bytes
+    target: bytes
+    source_side: bytes
+    target_side: bytes
+    count: int
+    is_exact: bool  # all of `count`, or nothing
+    keeps_order: bool  # BULK: they arrive in the order of the source
+
+
+def new_move(source: bytes, target: bytes, source_side: bytes, target_side: bytes) -> Move:
+    """A move of one element, as a C function."""
+    request: Move = Move.__new__(Move)
+    request.source, request.target = source, target
+    request.source_side, request.target_side = source_side, target_side
+    request.count = 1
+    request.is_exact = request.keeps_order = False
+    return request
 
 
 @command("LMOVE", arity=5, flags=WRITE | DENYOOM, keys=MOVED_KEYS, is_quick=True)
@@ -425,7 +442,7 @@ def lmove(client: Client, argv: Request) -> bytes:
 @command("RPOPLPUSH", arity=3, flags=WRITE | DENYOOM, keys=MOVED_KEYS, is_quick=True)
 def rpoplpush(client: Client, argv: Request) -> bytes:
     """Bulk string: the element; null without the source. Source: Redis 7.2."""
-    return _move_one(client, argv, Move(argv[1], argv[2], RIGHT, LEFT))
+    return _move_one(client, argv, new_move(argv.word(1), argv.word(2), RIGHT, LEFT))
 
 
 @cython.cfunc
@@ -452,7 +469,7 @@ def lmovem(client: Client, argv: Request) -> bytes:
 def parse_move(argv: Request) -> Move:
     """The words `source destination side side`. Raises ReplyError."""
     source_side, target_side = parse_side(argv.word(3)), parse_side(argv.word(4))
-    return Move(argv.word(1), argv.word(2), source_side, target_side)
+    return new_move(argv.word(1), argv.word(2), source_side, target_side)
 
 
 def parse_moves(argv: Request, position: int) -> Move:

@@ -163,15 +163,21 @@ cdef extern from *:
 
     /* The memory of a state comes from Python's allocator, which is quicker with small blocks than
        that of C: scripts leave hundreds of closures to the collector. It takes back blocks that the
-       other one has made, and needs the lock, which lupa's own calls release. */
-    typedef struct { size_t used, limit; } rillway_memory;
+       other one has made, and needs the lock, which lupa's own calls release. A state has one user, a
+       thread: if that holds the lock while Lua runs, it is this one. Asking for more takes longer. */
+    typedef struct { size_t used, limit; PyThreadState *user; } rillway_memory;
+    #if PY_VERSION_HEX >= 0x030D0000
+    #define rillway_lock_holder PyThreadState_GetUnchecked
+    #else
+    #define rillway_lock_holder _PyThreadState_UncheckedGet
+    #endif
     static void *allocate(void *data, void *block, size_t old_size, size_t new_size) {
         rillway_memory *memory = (rillway_memory *) data;
         size_t used = memory->used - (block ? old_size : 0) + new_size;
         PyGILState_STATE held = PyGILState_LOCKED;
         int is_held;
         if (used > memory->used && memory->limit && used > memory->limit) return NULL;
-        is_held = PyGILState_Check();
+        is_held = rillway_lock_holder() == memory->user || PyGILState_Check();
         if (!is_held) held = PyGILState_Ensure();
         if (new_size) {
             block = PyObject_Realloc(block, new_size);
@@ -199,6 +205,7 @@ cdef extern from *:
     #endif
         memory = (rillway_memory *) PyMem_RawCalloc(1, sizeof(rillway_memory));
         if (!memory) return (rillway_memory *) PyErr_NoMemory();
+        memory->user = PyThreadState_Get();
         memory->used = (size_t) lua.gc(state, 3, 0) * 1024 + lua.gc(state, 4, 0);
         lua.setallocf(state, allocate, memory);
         return memory;

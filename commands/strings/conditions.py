@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import xxhash
 
-from commands.core.arguments import INT64_MAX, Arguments, parse_int
+from commands.core.arguments import Arguments, parse_deadline
 from commands.core.client import Client
 from commands.core.registry import FAST, READONLY, WRITE, command, one_key, one_varying_key
 from commands.keys.existence import delete
@@ -60,6 +60,8 @@ def parse_condition(word: bytes, operand: bytes) -> Condition:
 
 # Option -> (its unit in ms, whether it counts from now on rather than from the epoch).
 _UNITS = {b"EX": (1000, True), b"PX": (1, True), b"EXAT": (1000, False), b"PXAT": (1, False)}
+# The same, by the usual spellings.
+SPELLED_UNITS = _UNITS | {option.lower(): unit for option, unit in _UNITS.items()}
 
 
 @record
@@ -93,17 +95,6 @@ class Lifetime:
             return None
         unit_ms, from_now_on = _UNITS[self.option]
         return parse_deadline(self.amount, unit_ms, now_ms if from_now_on else 0, command)
-
-
-def parse_deadline(amount: bytes, unit_ms: int, base_ms: int, command: bytes) -> int:
-    """The Unix time in ms that lies `amount` units after `base_ms`.
-
-    Raises ReplyError if the amount is no positive number, or if the time has no 64 bits.
-    """
-    count = parse_int(amount)
-    if count <= 0 or count * unit_ms + base_ms > INT64_MAX:
-        raise errors.invalid_expire_time(command)
-    return count * unit_ms + base_ms
 
 
 # Digests of long strings take long: not quick.

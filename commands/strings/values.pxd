@@ -1,5 +1,6 @@
 # The C types of commands/strings/values.py.
 
+from commands.core.arguments cimport parse_deadline, parse_int
 from commands.core.client cimport Client
 from commands.core.instance cimport Instance
 from commands.core.writes cimport opened, written

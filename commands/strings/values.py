@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import cython
 
 from commands.core import notifications
-from commands.core.arguments import INT64_MAX, INT64_MIN, Arguments, parse_int
+from commands.core.arguments import INT64_MAX, INT64_MIN, Arguments, parse_deadline, parse_int
 from commands.core.client import Client
 from commands.core.long_reply import LONG_BYTES, LongReply, in_pieces
 from commands.core.registry import (
@@ -35,13 +35,14 @@ from commands.core.registry import (
     one_varying_key,
 )
 from commands.keys.existence import delete, persist_key, set_deadline
+from commands.streams.request_cache import RequestCache
 from commands.strings import long_double
 from commands.strings.conditions import (
     CONDITIONS,
+    SPELLED_UNITS,
     Condition,
     Lifetime,
     parse_condition,
-    parse_deadline,
 )
 from protocol import errors, replies
 from protocol.errors import ReplyError
@@ -160,10 +161,6 @@ FEW_KEYS = 16
 MAX_NUMKEYS = (1 << 31) - 1
 
 
-# The usual spellings of most options of SET: the unit of their times from now on.
-_UNITS_MS = {b"EX": 1000, b"ex": 1000, b"PX": 1, b"px": 1}
-
-
 @record
 class SetOptions:
     """The options after SET's value."""
@@ -196,10 +193,11 @@ def set_(client: Client, request: Request) -> bytes:
     if request.count == 3:
         put(client, key, data)
         return OK
-    if request.count == 5 and (unit_ms := _UNITS_MS.get(request.word(3))):
-        return _set_with_lifetime(client, key, data, request.word(4), unit_ms, b"set")
-    options = _parse_set_options(Arguments(request, 3))
-    deadline_ms = options.lifetime.deadline_ms(b"set", client.instance.now_ms)
+    if request.count == 5 and (unit := SPELLED_UNITS.get(request.word(3))) is not None:
+        base_ms: cython.long = client.instance.now_ms if unit[1] else 0
+        return _set_with_lifetime(client, key, data, request.word(4), unit[0], base_ms, b"set")
+    options = _set_options(request)
+    deadline_ms: cython.long = options.lifetime.deadline_ms(b"set", client.instance.now_ms) or 0
     keep_lifetime = options.lifetime.option == b"KEEPTTL"
     # GET and conditions read, and so they count as a hit or a miss and refuse other types.
     reads = options.return_old or options.condition is not None
@@ -215,6 +213,19 @@ def set_(client: Client, request: Request) -> bytes:
     if options.return_old:
         return replies.bulk_or_nil(content, client.resp)
     return NIL[client.resp] if refused else OK
+
+
+# The options of requests that were parsed, for all servers of the process.
+_KNOWN: RequestCache[SetOptions] = RequestCache()
+
+
+def _set_options(request: Request) -> SetOptions:
+    wire = request.tail(3)
+    options = _KNOWN.get(wire)
+    if options is None:
+        options = _parse_set_options(Arguments(request, 3))
+        _KNOWN.put(wire, options)
+    return options
 
 
 def _parse_set_options(arguments: Arguments) -> SetOptions:
@@ -241,8 +252,8 @@ def _take_condition(options: SetOptions, word: bytes, arguments: Arguments) -> N
         options.existence = word
 
 
-@cython.ccall
-def put(client: Client, key: bytes, data: bytes, deadline_ms: int | None = None) -> None:
+@cython.cfunc
+def put(client: Client, key: bytes, data: bytes, deadline_ms: cython.long = 0) -> None:
     """Set a key to a new string, notify, and wake waiting clients."""
     # This counts an access; an expired value is removed first, with its own event.
     _replace(client, key, opened(client, key), data, deadline_ms, False)
@@ -254,14 +265,15 @@ def _replace(
     key: bytes,
     old: Value | None,
     data: bytes,
-    deadline_ms: int | None,
+    deadline_ms: cython.long,
     keep_lifetime: cython.bint,
 ) -> None:
-    """`put` at a key that was looked up: `old` is its value."""
+    """`put` at a key that was looked up: `old` is its value; without a deadline that is 0."""
     db: Database = client.db
     instance: Instance = client.instance
+    string: StringValue
     if type(old) is StringValue:
-        string: StringValue = old
+        string = old
         if not string.has_changed:
             db.memory.note(string)
         string.data, string.form = data, 0  # saves a call
@@ -269,29 +281,33 @@ def _replace(
         if instance.is_observed and instance.config.notify_keyspace_events:
             instance.notify_overwritten(db, key, old, old)
     else:
-        instance.store(db, key, StringValue(data, instance.now_ms))
-    if deadline_ms is not None:
+        string = StringValue(data, instance.now_ms)
+        instance.store(db, key, string)
+    if deadline_ms:
         client.expire_at(db, key, deadline_ms)
-    elif db.expires.count and not keep_lifetime:
+    elif string.deadline and not keep_lifetime:
         db.persist(key)
     written(client, key, _EVENTS, b"set")
-    if deadline_ms is not None:
+    if deadline_ms:
         client.notify(notifications.GENERIC, b"expire", key)
 
 
+@cython.cfunc
 def _propagate_set(
     client: Client,
     name: bytes,
     key: bytes,
     data: bytes,
-    deadline_ms: int | None,
-    keep_lifetime: bool,
+    deadline_ms: cython.long,
+    keep_lifetime: cython.bint,
 ) -> None:
     """A SET without condition and GET, which has been decided here.
 
     `name` is the command's, which a server may have renamed; a deadline makes it another request.
     """
-    if deadline_ms is not None:
+    if not client.instance.propagation.sinks:
+        return
+    if deadline_ms:
         client.propagate(b"SET", key, data, b"PXAT", b"%d" % deadline_ms)
     elif keep_lifetime:
         client.propagate(name, key, data, b"KEEPTTL")
@@ -304,29 +320,37 @@ def setnx(client: Client, argv: Request) -> bytes:
     """Integer: 1 if it was set. Source: Redis 7.2."""
     if client.lookup_for_write(argv[1]) is not None:
         return ZERO
-    _replace(client, argv[1], None, argv[2], None, False)
+    _replace(client, argv[1], None, argv[2], 0, False)
     return ONE
 
 
 @command("SETEX", arity=4, flags=WRITE | DENYOOM, keys=one_key(b"OW", b"UPDATE"), is_quick=True)
 def setex(client: Client, argv: Request) -> bytes:
     """OK. Source: Redis 7.2."""
-    return _set_with_lifetime(client, argv[1], argv[3], argv[2], 1000, b"setex")
+    now_ms = client.instance.now_ms
+    return _set_with_lifetime(client, argv[1], argv[3], argv[2], 1000, now_ms, b"setex")
 
 
 @command("PSETEX", arity=4, flags=WRITE | DENYOOM, keys=one_key(b"OW", b"UPDATE"), is_quick=True)
 def psetex(client: Client, argv: Request) -> bytes:
     """OK. Source: Redis 7.2."""
-    return _set_with_lifetime(client, argv[1], argv[3], argv[2], 1, b"psetex")
+    now_ms = client.instance.now_ms
+    return _set_with_lifetime(client, argv[1], argv[3], argv[2], 1, now_ms, b"psetex")
 
 
 @cython.cfunc
 def _set_with_lifetime(
-    client: Client, key: bytes, data: bytes, amount: bytes, unit_ms: cython.long, command: bytes
+    client: Client,
+    key: bytes,
+    data: bytes,
+    amount: bytes,
+    unit_ms: cython.long,
+    base_ms: cython.long,
+    command: bytes,
 ) -> bytes:
-    deadline_ms = parse_deadline(amount, unit_ms, client.instance.now_ms, command)
+    deadline_ms: cython.long = parse_deadline(amount, unit_ms, base_ms, command)
     put(client, key, data, deadline_ms)
-    _propagate_set(client, b"SET", key, data, deadline_ms, keep_lifetime=False)
+    _propagate_set(client, b"SET", key, data, deadline_ms, False)
     return OK
 
 
@@ -336,8 +360,8 @@ def getset(client: Client, argv: Request) -> bytes:
     _, key, data = argv
     old: StringValue | None = client.lookup_string(key)
     content = None if old is None else old.to_bytes()
-    _replace(client, key, old, data, None, False)
-    _propagate_set(client, b"SET", key, data, deadline_ms=None, keep_lifetime=False)
+    _replace(client, key, old, data, 0, False)
+    _propagate_set(client, b"SET", key, data, 0, False)
     return replies.bulk_or_nil(content, client.resp)
 
 
@@ -398,7 +422,7 @@ def msetex(client: Client, argv: Request) -> bytes:
     if end > len(argv):
         raise ReplyError(errors.MSETEX_PAIRS)
     existence, lifetime = _parse_msetex_options(Arguments(argv, end))
-    deadline_ms = lifetime.deadline_ms(b"msetex", client.instance.now_ms)
+    deadline_ms: cython.long = lifetime.deadline_ms(b"msetex", client.instance.now_ms) or 0
     keys, contents = argv[2:end:2], argv[3:end:2]
     present = [client.lookup_for_write(key) is not None for key in keys]
     if (existence == b"NX" and any(present)) or (existence == b"XX" and not all(present)):
@@ -407,7 +431,7 @@ def msetex(client: Client, argv: Request) -> bytes:
     for key, data in zip(keys, contents, strict=True):
         _replace(client, key, client.db.values.get(key), data, deadline_ms, keeps)
     words = [b"KEEPTTL"] if keeps else []
-    if deadline_ms is not None:
+    if deadline_ms:
         words = [b"PXAT", b"%d" % deadline_ms]
     if words:
         for key, data in zip(keys, contents, strict=True):

@@ -38,7 +38,9 @@ cdef class ListValue(Value):
     cpdef list pop_left(self, Py_ssize_t count)
     cpdef list pop_right(self, Py_ssize_t count)
     cpdef shrink(self, object limits)
-    cdef Py_ssize_t _remove_first(self, bytes item, Py_ssize_t most) except -1
+    cpdef object trim(self, Py_ssize_t start, Py_ssize_t end)
+    cpdef Py_ssize_t remove(self, bytes item, long count) except -1
+    cdef Py_ssize_t _remove_few(self, bytes element, long count) except -1
     cdef _finish(self, Quicklist many)
 
 

@@ -301,31 +301,45 @@ class ListValue(Value):
         self._finish(many)
         return removed
 
-    def remove(self, item: bytes, count: int) -> int:
+    def remove(self, item: bytes, count: cython.long) -> cython.Py_ssize_t:
         """Remove up to `count` elements that are `item`, the last ones if it is negative, all if it
         is 0; how many there were. `shrink` to follow."""
-        if self._many is None and count >= 0:
-            return self._remove_first(item, count or self._length)
+        if self._many is None:
+            return self._remove_few(encoded(item), count)
         many = self._unpack()
         removed = many.remove(item, count)
         self._finish(many)
         return removed
 
-    def _remove_first(self, item: bytes, most: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """Remove the first ones of a few elements that are `item`; how many there were."""
-        element = encoded(item)
+    def _remove_few(self, element: bytes, count: cython.long) -> cython.Py_ssize_t:
+        """`remove` of an encoded element where there are few."""
         text: cython.p_const_uchar = self._few
+        size: cython.Py_ssize_t = len(self._few)
+        equal: cython.Py_ssize_t = 0
+        place: cython.Py_ssize_t = 0
+        skipped: cython.Py_ssize_t
+        if count < 0:
+            while (skipped := next_equal(text, place, size, element)) >= 0:
+                equal += 1
+                place = place_after(text, place, skipped + 1)
+        # How many of the equal ones stay: the first.
+        staying: cython.Py_ssize_t = max(equal + count, 0) if count < 0 else 0
+        most: cython.Py_ssize_t = count if count > 0 else self._length
         removed: cython.Py_ssize_t = 0
         start: cython.Py_ssize_t = 0
-        skipped: cython.Py_ssize_t
         kept: list[bytes] = []
+        place = 0
         while removed < most:
-            skipped = next_equal(text, start, len(self._few), element)
+            skipped = next_equal(text, place, size, element)
             if skipped < 0:
                 break
-            end: cython.Py_ssize_t = place_after(text, start, skipped)
+            end: cython.Py_ssize_t = place_after(text, place, skipped)
+            place = place_after(text, end, 1)
+            if staying > 0:
+                staying -= 1
+                continue
             kept.append(self._few[start:end])
-            start = place_after(text, end, 1)
+            start = place
             removed += 1
         if removed:
             kept.append(self._few[start:])

@@ -6,7 +6,13 @@ from math import inf
 
 import pytest
 
-from commands.core.arguments import Arguments, parse_double, parse_int, parse_loose_double
+from commands.core.arguments import (
+    Arguments,
+    parse_deadline,
+    parse_double,
+    parse_int,
+    parse_loose_double,
+)
 from protocol import errors
 from protocol.errors import ReplyError
 from protocol.request import Request
@@ -28,6 +34,22 @@ def test_bounds_have_the_error_of_the_caller() -> None:
     with pytest.raises(ReplyError) as refused:
         parse_int(b"-1", errors.TIMEOUT_NEGATIVE, minimum=0)
     assert refused.value.text == errors.TIMEOUT_NEGATIVE
+
+
+@pytest.mark.parametrize("amount", [b"0", b"-1", b"9223372036854775807", b"9223372036854776"])
+def test_a_deadline_must_lie_ahead_and_have_64_bits(amount: bytes) -> None:
+    with pytest.raises(ReplyError, match="invalid expire time in 'setex' command"):
+        parse_deadline(amount, 1000, 1_700_000_000_000, b"setex")
+
+
+def test_an_amount_must_be_an_integer() -> None:
+    with pytest.raises(ReplyError, match="not an integer"):
+        parse_deadline(b"1.5", 1000, 1_700_000_000_000, b"setex")
+
+
+def test_a_deadline_may_lie_in_the_past_where_the_caller_says_so() -> None:
+    assert parse_deadline(b"-5", 1000, 7000, b"expire", -100) == 2000
+    assert parse_deadline(b"-9223372036854775808", 1, 5, b"pexpire", -(2**63)) == 5 - 2**63
 
 
 def test_keywords_are_found_in_any_case() -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import pytest
 
 from commands.core.arguments import Arguments
-from commands.strings.conditions import Lifetime, digest, parse_condition, parse_deadline
+from commands.strings.conditions import Lifetime, digest, parse_condition
 from protocol.errors import ReplyError
 from protocol.request import Request
 from storage.types.value import StringValue
@@ -90,14 +90,3 @@ def test_other_words_are_left_alone() -> None:
     arguments = Arguments(Request([b"PERSIST"]), 1)
     assert not Lifetime().take(b"PERSIST", arguments, b"KEEPTTL")
     assert Lifetime().take(b"PERSIST", arguments, b"PERSIST")
-
-
-@pytest.mark.parametrize("amount", [b"0", b"-1", b"9223372036854775807", b"9223372036854776"])
-def test_a_deadline_must_lie_ahead_and_have_64_bits(amount: bytes) -> None:
-    with pytest.raises(ReplyError, match="invalid expire time in 'setex' command"):
-        parse_deadline(amount, 1000, NOW_MS, b"setex")
-
-
-def test_an_amount_must_be_an_integer() -> None:
-    with pytest.raises(ReplyError, match="not an integer"):
-        parse_deadline(b"1.5", 1000, NOW_MS, b"setex")

@@ -175,6 +175,20 @@ def test_a_stored_list_has_the_nodes_of_one_that_grew(new: list[bytes], fill: in
     assert form[0] == form[1]
 
 
+@pytest.mark.parametrize("size", [6, 40])  # packed, and in nodes
+@pytest.mark.parametrize("count", [-9, -2, -1, 0, 1, 2, 9])
+def test_the_first_or_the_last_equal_elements_are_removed(size: int, count: int) -> None:
+    items = [b"%d" % (number % 3) * 30 for number in range(size)]
+    for item in (items[0], items[1], items[2], b"none"):
+        value = ListValue()
+        value.push_right(items, LIMITS)
+        equal = [place for place in range(size) if items[place] == item]
+        gone = equal[count:] if count < 0 else equal[:count] if count else equal
+        assert value.remove(item, count) == len(gone)
+        kept = [items[place] for place in range(size) if place not in gone]
+        assert list(value) == kept
+
+
 def test_elements_come_in_batches() -> None:
     value = ListValue.of([b"%d" % n for n in range(130)], LIMITS)
     assert [len(batch) for batch in value.batches(64)] == [64, 64, 2]
