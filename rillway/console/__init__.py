@@ -3,10 +3,7 @@
 `arguments`    the options
 `command`      the HTTP server
 `application`  the ASGI application: routes, templates, common headers
-`security`     headers, the Host check, requirements on a write
-`login`        sessions, passwords
-`users`        the console's own users, and their roles
-`audit`        a line for each action
+`access`       who may use it, and what is noted of it
 `console`      the state that all requests share: settings, sessions, watches
 `calls`        a request: its session, parameters, rights, errors
 `api`          the answers as JSON

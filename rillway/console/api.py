@@ -9,6 +9,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
 from rillway.console import queue_views, views
+from rillway.console.access.login import COOKIE
 from rillway.console.calls import ApiError, Call, Handler, reading, writing
 from rillway.console.data import actions
 from rillway.console.data.actions import ActionResult
@@ -21,7 +22,6 @@ from rillway.console.data.groups import (
     read_pending,
 )
 from rillway.console.formats import SHOWN_BYTES, cut, from_path
-from rillway.console.login import COOKIE
 from rillway.json_bytes import to_json
 from rillway.pipeline.why.findings import Finding
 from rillway.pipeline.wire.ids import format_id, parse_id

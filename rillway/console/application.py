@@ -17,9 +17,9 @@ from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
 from rillway.console import api, pages
+from rillway.console.access.security import HEADERS, Guard
 from rillway.console.calls import ApiError, error_answer
 from rillway.console.console import Console
-from rillway.console.security import HEADERS, Guard
 
 STATIC = Path(__file__).parent / "static"
 

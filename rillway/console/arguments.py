@@ -11,7 +11,7 @@ from rillway.command_line.arguments import add_url, port
 from rillway.command_line.parser import Parser
 
 if TYPE_CHECKING:
-    from rillway.console.users import Users
+    from rillway.console.access.users import Users
 
 DEFAULT_PORT = 8001
 ROLES = ("viewer", "operator", "admin")
@@ -118,7 +118,7 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
 
 
 def users_in(path: str) -> Users:
-    from rillway.console.users import Users  # its dataclass takes a while to import
+    from rillway.console.access.users import Users  # its dataclass takes a while to import
 
     try:
         return Users(path)

@@ -15,6 +15,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from rillway.command_line.arguments import is_id, moment
+from rillway.console.access.login import COOKIE, Session
+from rillway.console.access.security import refusal_of_write
+from rillway.console.access.users import Role
 from rillway.console.console import Console
 from rillway.console.data.actions import MAX_IDS, Refused
 from rillway.console.data.entries import MAX_PAGE_ENTRIES, PAGE_ENTRIES
@@ -24,9 +27,6 @@ from rillway.console.data.groups import (
 from rillway.console.data.link import UNREACHABLE, Link, error_code
 from rillway.console.formats import from_path
 from rillway.console.history import SPANS
-from rillway.console.login import COOKIE, Session
-from rillway.console.security import refusal_of_write
-from rillway.console.users import Role
 from rillway.console.watch import Watch
 from rillway.json_bytes import from_json
 from rillway.pipeline.wire.ids import format_id, make_id, parse_id
@@ -209,7 +209,7 @@ def least_role(action: str) -> Role:
 
 
 def writing(path: str, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
-    """Return the endpoint of a write, which must come from a page; see security.py."""
+    """Return the endpoint of a write, which must come from a page; see access/security.py."""
     action = path.rpartition("/")[2]
     least = least_role(action)
 

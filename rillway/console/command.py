@@ -42,7 +42,7 @@ def main(arguments: list[str]) -> int:
 
 def change_user(arguments: list[str]) -> int:
     """Add, change or remove a user in a file (`rillway console user`). Returns the exit status."""
-    from rillway.console.users import Role, make_user, read_users, write_users
+    from rillway.console.access.users import Role, make_user, read_users, write_users
 
     parser = user_parser()
     options = parser.parse_args(arguments)
@@ -69,8 +69,8 @@ async def serve(options: argparse.Namespace) -> int:
     import redis
     import uvicorn
 
+    from rillway.console.access.audit import AuditFile
     from rillway.console.application import create
-    from rillway.console.audit import AuditFile
     from rillway.console.console import Console, ConsoleSettings, Kind, kind_of
 
     settings = ConsoleSettings(
@@ -132,7 +132,7 @@ def listening_socket(address: str, port: int) -> socket.socket:
 
 def exposure(options: argparse.Namespace, *, is_login: bool) -> str | None:
     """Return why the console must not be reachable from other machines; None if it may be."""
-    from rillway.console.security import is_loopback
+    from rillway.console.access.security import is_loopback
 
     if options.insecure or is_loopback(options.bind):
         return None

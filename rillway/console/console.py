@@ -10,11 +10,11 @@ from enum import Enum
 
 import redis
 
-from rillway.console.audit import AuditFile
+from rillway.console.access.audit import AuditFile
+from rillway.console.access.login import Attempts, Session, Sessions, is_same
+from rillway.console.access.users import Users
 from rillway.console.data.link import UNREACHABLE, Link, options_in
 from rillway.console.events import Audience
-from rillway.console.login import Attempts, Session, Sessions, is_same
-from rillway.console.users import Users
 from rillway.console.watch import SHARE
 from rillway.queues.finder import SHARE as QUEUES_SHARE
 
@@ -22,7 +22,7 @@ CLEAN_UP_SECONDS = 60.0
 
 
 class Kind(Enum):
-    """The kinds of access: see login.py."""
+    """The kinds of access: see access/login.py."""
 
     OPEN = "open"
     PASSWORD = "password"

@@ -16,6 +16,9 @@ from starlette.routing import BaseRoute, Route
 
 from rillway import __version__
 from rillway.console import formats, queue_views, views
+from rillway.console.access.login import COOKIE, SESSION_SECONDS, Session
+from rillway.console.access.security import is_same_origin
+from rillway.console.access.users import Role
 from rillway.console.api import (
     entries_query,
     findings_of,
@@ -30,9 +33,6 @@ from rillway.console.data.facts import read_cluster, read_policy
 from rillway.console.data.groups import read_consumers, read_pending
 from rillway.console.formats import from_path, to_path, to_text
 from rillway.console.history import SPANS
-from rillway.console.login import COOKIE, SESSION_SECONDS, Session
-from rillway.console.security import is_same_origin
-from rillway.console.users import Role
 from rillway.dead_letter import CONSUMER, DELIVERIES, ERROR, GROUP, ID, NAMES, STREAM
 from rillway.plurals import count_of
 from rillway.queues.frameworks import BY_NAME

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from rillway.console.audit import AuditFile
+from rillway.console.access.audit import AuditFile
 
 
 def test_keys_that_are_no_text_are_base64(tmp_path: Path) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from rillway.console.access.login import MAX_SESSIONS, Attempts, Sessions, is_same
 from rillway.console.data.link import Link
-from rillway.console.login import MAX_SESSIONS, Attempts, Sessions, is_same
 
 LINK = Link("redis://127.0.0.1")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rillway.console.security import host_name
+from rillway.console.access.security import host_name
 from tests.rillway.console.conftest import ORIGIN, Browser, Open
 
 

@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from rillway.console.login import Session, is_same
+from rillway.console.access.login import Session, is_same
 
 POLICY = "; ".join((
     "default-src 'none'",

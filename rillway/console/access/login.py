@@ -15,8 +15,8 @@ from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from rillway.console.access.users import Role
 from rillway.console.data.link import Link
-from rillway.console.users import Role
 
 SESSION_SECONDS = 12 * 3600
 MAX_SESSIONS = 1000

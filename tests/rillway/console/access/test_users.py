@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from rillway.console import users
+from rillway.console.access import users
+from rillway.console.access.audit import AuditFile
+from rillway.console.access.users import Role, Users, read_users
 from rillway.console.arguments import parse_options
-from rillway.console.audit import AuditFile
 from rillway.console.calls import PROXY_HEADER
 from rillway.console.command import main as console_main
 from rillway.console.console import Kind
-from rillway.console.users import Role, Users, read_users
 from server.inprocess.server import InProcessClient
 from tests.rillway.console.conftest import ORIGIN, Browser, Open
 from tests.rillway.queues.keys import RQ
