@@ -81,9 +81,10 @@ class UserLimits:
 
     def look_up(self) -> None:
         """Read the limits from the configuration. Clients that are connected stay and count."""
-        before, now_ms = self._uses, self._instance.monotonic_ms
+        before, monotonic_ms = self._uses, self._instance.monotonic_ms
         self._uses = {
-            name: _Use(limit, now_ms) for name, limit in self._instance.config.user_limit.items()
+            name: _Use(limit, monotonic_ms)
+            for name, limit in self._instance.config.user_limit.items()
         }
         for name, use in self._uses.items():
             if name in before and before[name].limit == use.limit:

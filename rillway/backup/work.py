@@ -46,8 +46,8 @@ class Work:
     def __init__(self, store: Store, options: argparse.Namespace) -> None:
         self._store = store
         self._options = options
-        self._began_ms = now_ms()
-        self._name = catalogue.name_at(self._began_ms)
+        self._begun_at_ms = now_ms()
+        self._name = catalogue.name_at(self._begun_at_ms)
         self._earlier = catalogue.newest(store) if options.incremental else None
         self._new_bytes = 0
 
@@ -58,14 +58,14 @@ class Work:
         if store.names(self._name):
             raise BackupError(f"{store.place}/{self._name} is there already")
         store.make(self._name)
-        begun = {"began_ms": self._began_ms, "url": public_url(options.url)}
+        begun = {"began_ms": self._begun_at_ms, "url": public_url(options.url)}
         store.put(f"{self._name}/{BEGUN}", json.dumps(begun).encode())
         try:
             nodes = self._nodes(found)
             if options.cluster and places(options.url, is_cluster=True) != found:
                 raise BackupError("slots were moved meanwhile: back up again")
             backup = Backup(
-                *(self._name, self._began_ms, now_ms(), __version__, nodes, options.cluster)
+                *(self._name, self._begun_at_ms, now_ms(), __version__, nodes, options.cluster)
             )
             store.settle(self._name)
             store.put(f"{self._name}/{MANIFEST}", backup.dump())

@@ -80,7 +80,7 @@ VARYING = re.compile(r"(?<![{\\])\d[\d,]*(\\\.\d+)?(?:ms\b|[smhkMG]\b)?(?![}\d])
 WRAPPERS = {
     "redis-cli": 'exec "{redis_cli}" -p "$PAGE_PORT" "$@"',
     "rillway": """case "$1 $2" in
-    serve*|check*|cluster*|restore*|-*) exec "{python}" -m rillway "$@" ;;
+    serve*|check*|cluster*|restore*|"console user"|-*) exec "{python}" -m rillway "$@" ;;
     "archive "[a-z]*) words=2 ;;
     *) words=1 ;;
 esac
