@@ -12,7 +12,7 @@ from itertools import chain, islice, starmap, takewhile
 import cython
 
 from commands.core import notifications
-from commands.core.arguments import INT64_MIN, Arguments, parse_int
+from commands.core.arguments import INT64_MAX, INT64_MIN, Arguments, parse_int
 from commands.core.client import Client
 from commands.core.long_reply import LONG_BYTES, LongReply, in_pieces
 from commands.core.registry import (
@@ -282,6 +282,8 @@ def lrem(client: Client, argv: Request) -> bytes:
     """Integer: how many were removed. A negative count begins at the end. Source: Redis 7.2."""
     key = argv.word(1)
     count: cython.long = parse_int(argv.word(2))
+    if count == INT64_MIN:
+        raise errors.out_of_range_between(INT64_MIN + 1, INT64_MAX)
     value: ListValue | None = client.lookup_typed_for_write(key, ListValue)
     if value is None:
         return ZERO

@@ -102,6 +102,15 @@ def test_what_is_outside_a_range_is_removed(
     assert content(filled) == bulks(expected)
 
 
+def test_as_many_as_can_be_counted_are_removed(filled: Conversation) -> None:
+    least = -(2**63)
+    error = b"-ERR value is out of range, value must between %d and %d\r\n" % (least + 1, 2**63 - 1)
+    for key in ("l", "no", "text"):
+        assert filled.do(f"LREM {key} {least} a") == error
+    assert filled.do(f"LREM l {least + 1} a") == b":2\r\n"
+    assert content(filled) == bulks("b c b c")
+
+
 def test_much_that_was_trimmed_is_freed_later(talk: Conversation) -> None:
     talk.server.instance.config.list_max_listpack_size = 5
     words = " ".join(map(str, range(30_000)))
