@@ -482,6 +482,7 @@ class Database:
         removed_data.add(self.field_expires, SMALL_ITEMS)
         if self._walks:  # they still need the keys
             held = [self.values.held(key) for key in self.values]
+            self.values.forget()
             return _free_values([held], removed_data)
         return _free_values(self.values.take_all(), removed_data)
 

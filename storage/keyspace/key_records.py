@@ -148,6 +148,10 @@ def take_back(table: Any, value: Any) -> None:
     """The object of a value is freed: pack it."""
 
 
+def forget_all(table: Any) -> None:
+    """Let go of the objects of a table that were made last."""
+
+
 def has_object(record: Record) -> bool:
     """Return True if a value is an object at the moment."""
     return True

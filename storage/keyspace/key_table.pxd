@@ -17,6 +17,7 @@ from storage.keyspace.key_records cimport (
 from storage.keyspace.packing cimport (
     bytes_of,
     counted_of,
+    forget_all,
     free_all,
     hold,
     has_object,

@@ -42,6 +42,7 @@ if not cython.compiled:
         exists,
         find,
         find_serial,
+        forget_all,
         free_all,
         free_record,
         has_object,
@@ -138,6 +139,10 @@ class KeyTable(Keeper):
     def give_back(self, value: Value) -> None:
         """The object of a value is freed."""
         take_back(self, value)
+
+    def forget(self) -> None:
+        """Let go of the objects that are kept for a while; they would keep the table."""
+        forget_all(self)
 
     # -- the whole -----------------------------------------------------------------------------
 

@@ -6,7 +6,8 @@
 # it is freed. A record that is HELD keeps its object.
 #
 # Objects that were made last are kept for a while: those of keys that are used often are not made
-# each time.
+# each time. One that has become large, or has left its record, is not kept: its memory would not be
+# free although its key is deleted.
 
 from libc.string cimport memcpy, memset
 from protocol.python_api cimport (
@@ -74,8 +75,17 @@ cdef extern from *:
         rillway_recent[place] = Py_NewRef(value);
         Py_XDECREF(former);
     }
+
+    static inline void rillway_forget_recent(const void* value, const void* record) {
+        PyObject** place = &rillway_recent[((size_t) record >> 4) % 512];
+        if (*place == (PyObject*) value) Py_CLEAR(*place);
+    }
+
+    #define rillway_recent_at(place) ((void*) rillway_recent[place])
     """
     void keep_recent "rillway_keep_recent"(object value, const void* record)
+    void forget_recent "rillway_forget_recent"(const void* value, const void* record)
+    void* recent_at "rillway_recent_at"(Py_ssize_t place)
 
 
 cdef inline long bytes_of(const Record* record) noexcept:
@@ -210,6 +220,8 @@ cdef inline Value let_go(KeyTable table, Record* record):
     cdef Value value = value_of(table, record)
     if record.state == HELD:
         Py_DECREF(value)
+    else:
+        forget_recent(<void*> value, record)
     record.state = PACKED
     record.kind = 0
     value._record = NULL
@@ -228,6 +240,7 @@ cdef inline int weigh(KeyTable table, Value value) except -1:
             Py_DECREF(value)
     elif record.state == LENT:
         hold(table, record, value)
+        forget_recent(<void*> value, record)
     return 0
 
 
@@ -318,6 +331,15 @@ cdef inline int take_back(KeyTable table, Value value) except -1:
     return 0
 
 
+cdef inline void forget_all(KeyTable table):
+    cdef Py_ssize_t place
+    cdef void* value
+    for place in range(512):
+        value = recent_at(place)
+        if value != NULL and (<Value> value)._keeper is table:
+            forget_recent(value, (<Value> value)._record)
+
+
 cdef inline void _drop(Record* record) noexcept:
     """Free a record with what it has."""
     if record.state == PACKED:
@@ -328,6 +350,8 @@ cdef inline void _drop(Record* record) noexcept:
         (<Value> record.holder)._keeper = None
         if record.state == HELD:
             Py_DECREF(<Value> record.holder)
+        else:
+            forget_recent(record.holder, record)
     PyMem_Free(record)
 
 

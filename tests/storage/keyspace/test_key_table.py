@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import tracemalloc
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -214,6 +216,67 @@ def test_a_value_of_another_table_is_another_one() -> None:
     found = two.get(b"k")
     assert isinstance(found, StringValue) and found.to_bytes() == b"one"
     assert one.get(b"k") is None
+
+
+def traced_bytes(work: Callable[[], object]) -> int:
+    """What stays allocated after some work."""
+    gc.collect()
+    tracemalloc.start()
+    try:
+        kept = work()
+        gc.collect()
+        del kept
+        return tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("settles", [True, False])
+@pytest.mark.parametrize("end", ["remove", "clear", "set"])
+def test_a_small_value_that_has_grown_takes_nothing_once_it_is_removed(
+    end: str, *, settles: bool
+) -> None:
+    db = Database(0)
+    keys = [b"key %d" % number for number in range(50)]
+    for key in keys:
+        db.set(key, StringValue(b"v"))
+    db.memory.settle()
+
+    def grow_and_remove() -> None:
+        for key in keys:
+            value = db.get(key)
+            assert isinstance(value, StringValue)
+            value.append(bytes(100_000))
+            db.memory.note(value)
+        del value
+        if settles:
+            db.memory.settle()
+        if end == "clear":
+            db.clear()
+        for key in keys:
+            if end == "set":
+                db.set(key, StringValue(b"v"))
+            else:
+                db.remove(key)
+        db.memory.settle()
+
+    assert traced_bytes(grow_and_remove) < 1_000_000
+
+
+def test_a_table_is_freed_when_a_walk_over_its_keys_ends() -> None:
+    db = Database(0)
+
+    def read_and_clear() -> None:
+        for number in range(20_000):
+            db.set(b"key %d" % number, StringValue(bytes(100)))
+        db.memory.settle()
+        walk = db.start_walk(0)
+        assert db.get(b"key 5") is not None
+        db.clear()
+        assert sum(map(len, walk.read())) == 20_000
+        walk.end()
+
+    assert traced_bytes(read_and_clear) < 1_000_000
 
 
 def test_a_missing_key_raises() -> None:
