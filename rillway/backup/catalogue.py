@@ -40,7 +40,9 @@ def read(store: Store, name: str) -> Backup:
     prefix = f"{name}/" if name else ""
     place = f"{store.place}/{prefix}".rstrip("/")
     if store.has(f"{prefix}{MANIFEST}"):
-        return load(content_of(store, f"{prefix}{MANIFEST}"), f"{place}/{MANIFEST}")
+        backup = load(content_of(store, f"{prefix}{MANIFEST}"), f"{place}/{MANIFEST}")
+        backup.name = name or backup.name  # the folder may be a copy with another name
+        return backup
     began = ""
     with suppress(OSError, ValueError):
         began = f" was begun at {as_text(_begun_ms(store, name))} and"

@@ -58,9 +58,15 @@ def _earlier_pieces(file: OpenFile, identity: str, target: Target) -> tuple[Piec
     for stored in files:
         if stored.path == file.path and stored.source.startswith(f"{file.identity}:"):
             is_same = stored.source == identity and stored.bytes == file.bytes
+            if not all(_is_there(piece, target) for piece in stored.pieces):
+                return ()
             if is_same or (stored.bytes <= file.bytes and _begins_with(file, stored.pieces)):
                 return stored.pieces
     return ()
+
+
+def _is_there(piece: Piece, target: Target) -> bool:
+    return target.store.has(f"{target.earlier_backup}/{piece.path}")
 
 
 def _begins_with(file: OpenFile, pieces: tuple[Piece, ...]) -> bool:

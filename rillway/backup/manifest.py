@@ -15,6 +15,7 @@ from typing import Any
 
 MANIFEST, BEGUN, CHECKED = "backup.json", "begun.json", "checked.json"
 FORMAT = 1
+MAX_MS = 253_402_300_799_999  # the end of the year 9999
 APPEND_ONLY, SNAPSHOT = "append-only file", "snapshot"
 
 
@@ -133,9 +134,53 @@ def load(data: bytes, place: str) -> Backup:
         if digest != _digest(content):
             raise BackupError(f"{place} is damaged: its digest is another one")
         del content["format"]
-        return Backup(**content | {"nodes": [_node(each) for each in content["nodes"]]})
-    except (ValueError, KeyError, TypeError, AttributeError):
+        backup = Backup(**content | {"nodes": [_node(each) for each in content["nodes"]]})
+        _verify(backup)
+        outside = [path for path in _paths(backup) if not _is_inside(path)]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise BackupError(f"{place} is damaged: it cannot be read") from None
+    if outside:
+        raise BackupError(f"{place} names {outside[0]!r}, which is outside of its folder")
+    return backup
+
+
+def _verify(backup: Backup) -> None:
+    """Raise ValueError or TypeError for values that no back-up has.
+
+    Its digest shows damage, not who has made it.
+    """
+    if not backup.nodes or (len(backup.nodes) > 1 and not backup.is_cluster):
+        raise ValueError("nodes")
+    for node in backup.nodes:
+        ends = [end for each in node.slots for end in each]
+        figures = [figure for each in node.databases.values() for figure in each]
+        figures += [node.time_ms, node.replication_offset, *map(int, node.databases), *ends]
+        figures += [piece.bytes for file in node.files for piece in file.pieces]
+        if any(figure < 0 for figure in figures) or node.time_ms > MAX_MS:
+            raise ValueError("figures")
+        if any(first > last for first, last in node.slots):
+            raise ValueError("slots")
+        if any(len(each) != 2 for each in node.databases.values()):
+            raise ValueError("databases")
+        if not node.address.isprintable():  # it is shown
+            raise ValueError("address")
+
+
+def _paths(backup: Backup) -> Iterator[str]:
+    """All paths and names of files."""
+    for node in backup.nodes:
+        yield node.name
+        yield from filter(None, (node.file_name, node.folder, node.acl_file, node.manifest))
+        for file in node.files:
+            yield file.path
+            yield from (piece.path for piece in file.pieces)
+        for generation in node.kept:
+            yield from generation.files
+
+
+def _is_inside(path: str) -> bool:
+    parts = path.split("/")
+    return "\0" not in path and not any(part in ("", ".", "..") for part in parts)
 
 
 def _node(content: dict[str, Any]) -> Node:

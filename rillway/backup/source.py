@@ -8,6 +8,7 @@ send a snapshot (snapshot.py).
 from __future__ import annotations
 
 import os
+import re
 import socket
 import time
 from contextlib import suppress
@@ -21,6 +22,7 @@ from rillway.pipeline.wire.urls import public_url
 
 LOCK_NAME = "rillway.lock"
 PAUSE_SECONDS, PATIENCE_SECONDS = 0.01, 60.0
+BASE = re.compile(r"\.\d+\.base\.(rdb|aof)\Z")
 ENCODING = ("utf-8", "surrogateescape")
 
 
@@ -166,7 +168,7 @@ def _open(moment: Moment, path: str, places: list[str], size: int | None = None)
         with suppress(FileNotFoundError):
             descriptor = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
             size = os.fstat(descriptor).st_size if size is None else size
-            is_base = ".base." in os.path.basename(path)
+            is_base = BASE.search(path) is not None
             moment.files.append(OpenFile(path, place, descriptor, size, is_base))
             return
     raise FileNotFoundError(places[0])

@@ -48,7 +48,10 @@ class Work:
         self._options = options
         self._begun_at_ms = now_ms()
         self._name = catalogue.name_at(self._begun_at_ms)
-        self._earlier = catalogue.newest(store) if options.incremental else None
+        self._earlier: Backup | None = None
+        if options.incremental:
+            with suppress(BackupError):  # it is damaged: all is copied
+                self._earlier = catalogue.newest(store)
         self._new_bytes = 0
 
     def run(self) -> tuple[Backup, int]:
@@ -114,6 +117,7 @@ class Work:
                 size_bytes = os.fstat(file.fileno()).st_size
                 opened = OpenFile(SNAPSHOT_NAME, str(path), file.fileno(), size_bytes, True)
                 files = copy_files(Moment({}, [opened]), target)
+                target.new_bytes = size_bytes  # although it is linked
         acl = source.acl_lines()
         if acl:
             files.append(write_file(ACL_NAME, acl, target))

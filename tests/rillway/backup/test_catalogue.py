@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 
 from rillway.backup.catalogue import find, name_at, names, remove_old
-from rillway.backup.manifest import Backup, BackupError
+from rillway.backup.manifest import SNAPSHOT, Backup, BackupError, Node
 from rillway.backup.retention import parse_keep
 from rillway.backup.store import FolderStore
 
 NOW_MS = round(datetime(2026, 11, 25, 12, tzinfo=UTC).timestamp() * 1000)
+
+NODE = Node(*("server", "redis://a", "Rillway 0.1.0", "primary", SNAPSHOT, 1, "f" * 40, 7), {})
 
 
 def days_ago(days: float) -> str:
@@ -25,7 +27,7 @@ def make(store: FolderStore, days: float, *, finished: bool = True, checked: str
     store.make(name)
     store.put(f"{name}/begun.json", json.dumps({"began_ms": 1_764_000_000_000}).encode())
     if finished:
-        store.put(f"{name}/backup.json", Backup(name, 0, 0, "0", []).dump())
+        store.put(f"{name}/backup.json", Backup(name, 0, 0, "0", [NODE]).dump())
     if checked:
         findings = [checked] if checked != "sound" else []
         store.put(f"{name}/checked.json", json.dumps({"findings": findings}).encode())
@@ -43,7 +45,7 @@ def test_the_newest_that_was_finished_is_found(store: FolderStore) -> None:
     make(store, 1, finished=False)
     assert find(store)[0] == second
     one = FolderStore(Path(store.place, second))
-    assert find(one) == ("", Backup(second, 0, 0, "0", []))
+    assert find(one) == ("", Backup(second, 0, 0, "0", [NODE]))
 
 
 def test_if_none_was_finished_the_reason_is_that_of_the_last(store: FolderStore) -> None:
@@ -78,3 +80,10 @@ def test_a_removal_that_is_interrupted_leaves_an_unfinished_one(
         remove_old(store, parse_keep("7d"), NOW_MS)
     with pytest.raises(BackupError, match="was not finished"):
         find(FolderStore(Path(store.place, name)))
+
+
+def test_a_folder_that_was_renamed_is_read_under_its_own_name(store: FolderStore) -> None:
+    old, new = make(store, 1), days_ago(0.5)
+    Path(store.place, old).rename(Path(store.place, new))
+    name, backup = find(store)
+    assert (name, backup.name) == (new, new)

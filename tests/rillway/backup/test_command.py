@@ -60,6 +60,9 @@ def test_a_server_on_this_machine_is_copied_file_by_file(
     assert node["kind"] == "append-only file" and node["databases"] == {"0": [2, 1]}
     assert len(node["kept"]) == 1 and len(node["kept"][0]["files"]) == 2
     assert second["new_bytes"] < first["bytes"]
+    Path(second["place"], "backup.json").write_bytes(b"damaged")
+    third = run(capsys, "--url", url(server), "--to", tmp_path / "to", "--incremental")
+    assert third["bytes"] == second["bytes"]
     assert restore([str(tmp_path / "to"), "--dir", str(tmp_path / "new")]) == 0
     said = capsys.readouterr().out
     assert f"rillway serve --dir {tmp_path}/new --appendonly yes\n" in said
@@ -88,6 +91,7 @@ def test_any_server_sends_a_snapshot(
     made = run(capsys, "--url", url(server), "--to", tmp_path / "to")
     (node,) = made["nodes"]
     assert node["kind"] == "snapshot" and node["databases"] == {"0": [1, 0], "3": [1, 1]}
+    assert made["new_bytes"] == made["bytes"]
     assert restore([str(tmp_path / "to"), "--dir", str(tmp_path / "new")]) == 0
     assert "--dbfilename dump.rdb --aclfile users.acl" in capsys.readouterr().out
     assert (tmp_path / "new/dump.rdb").read_bytes().startswith(b"REDIS")

@@ -102,6 +102,14 @@ def test_an_empty_increment_is_a_file(copies: Copies) -> None:
     assert len(increment.pieces) == 1 and copies.read(increment) == b"one,"
 
 
+def test_what_an_earlier_one_has_lost_is_copied(copies: Copies) -> None:
+    copies.take(4)
+    Path(copies.store.place, "1/server/d/incr").unlink()
+    (_, increment), written = copies.take(4)
+    assert written == 4
+    assert copies.read(increment) == b"one,"
+
+
 def test_a_file_that_became_shorter_ends_the_back_up(copies: Copies) -> None:
     with pytest.raises(OSError, match="has become shorter"):
         copies.take(5)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -51,6 +53,59 @@ def test_a_cut_one_is_damaged_and_a_newer_one_is_named_as_such() -> None:
     newer = json.loads(WHOLE) | {"format": 2}
     with pytest.raises(BackupError, match="of a newer Rillway"):
         load(json.dumps(newer).encode(), "here")
+
+
+def changed(path: str, value: Any) -> bytes:
+    """A manifest with one other value, and the digest of that."""
+    content = json.loads(WHOLE)
+    del content["digest"]
+    *places, last = path.split(" ")
+    part = content
+    for place in places:
+        part = part[int(place) if place.isdigit() else place]
+    part[int(last) if last.isdigit() else last] = value
+    digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    return json.dumps(content | {"digest": digest}).encode()
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "nodes 0 name",
+        "nodes 0 folder",
+        "nodes 0 file_name",
+        "nodes 0 manifest",
+        "nodes 0 acl_file",
+        "nodes 0 files 0 path",
+        "nodes 0 files 0 pieces 1 path",
+        "nodes 0 kept 0 files 0",
+    ],
+)
+@pytest.mark.parametrize("path", ["/etc/cron.d/a", "..", "a/../../b", "./a", "a//b", "a/", "a\0b"])
+def test_paths_that_lead_outside_of_the_folder_are_refused(place: str, path: str) -> None:
+    with pytest.raises(BackupError, match="outside of its folder"):
+        load(changed(place, path), "here")
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        ("nodes", []),
+        ("nodes 0 time_ms", 10**30),
+        ("nodes 0 time_ms", "1"),
+        ("nodes 0 files 0 path", 5),
+        ("nodes 0 files 0 pieces 0 bytes", -1),
+        ("nodes 0 databases", {"x": [1, 2]}),
+        ("nodes 0 databases", {"0": [1]}),
+        ("nodes 0 slots", [[3, 1]]),
+        ("nodes 0 slots", [["a", 1]]),
+        ("nodes 0 slots", 5),
+        ("nodes 0 address", "\x1b[31m"),
+    ],
+)
+def test_values_that_no_backup_has_are_refused(place: str, value: Any) -> None:
+    with pytest.raises(BackupError, match="cannot be read"):
+        load(changed(place, value), "here")
 
 
 @pytest.mark.parametrize(

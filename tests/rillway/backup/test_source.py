@@ -46,6 +46,21 @@ def test_each_file_has_the_size_that_it_had_at_the_moment(facts: dict[str, Any])
     assert not moment.files
 
 
+def test_an_increment_is_no_base_whatever_it_is_called(
+    facts: dict[str, Any], tmp_path: Path
+) -> None:
+    for old, new in (
+        ("a.2.base.rdb", "a.1.base.rdb.2.base.aof"),
+        ("a.2.incr.aof", "a.1.base.rdb.2.incr.aof"),
+    ):
+        (tmp_path / "appendonlydir" / old).rename(tmp_path / "appendonlydir" / new)
+    facts |= {"files": [b"a.1.base.rdb.2.base.aof", b"a.1.base.rdb.2.incr.aof"], "kept": []}
+    moment = Moment(facts)
+    open_all(moment)
+    assert [file.is_base for file in moment.files] == [True, False]
+    moment.close()
+
+
 def test_an_acl_file_is_there_once_it_was_saved(facts: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "users.acl").write_bytes(b"user default on\n")
     moment = Moment(facts)
