@@ -68,6 +68,7 @@ _NO_EVENTS = {b"replconf"}  # a replica's sign of life, several times a second
 # What a line has at most; `keys_left_out` is the number of the others.
 MOST_KEYS = 1000
 MOST_KEY_BYTES = 1024
+MOST_CODE_BYTES = 32
 
 
 class AuditTrail:
@@ -258,7 +259,9 @@ def _error_code(reply: Reply) -> bytes:
     """The first word of an error, b"" for another reply."""
     if not isinstance(reply, bytes) or not reply.startswith(b"-"):
         return b""
-    return reply[1:].split(b" ", 1)[0].rstrip()
+    word = reply[1:].split(b" ", 1)[0].rstrip()
+    # A script makes errors of any text, which may be a value.
+    return word if len(word) <= MOST_CODE_BYTES and word.isalpha() and word.isupper() else b"ERR"
 
 
 def _has_auth(words: Sequence[bytes]) -> bool:
@@ -279,7 +282,7 @@ def _about(client: Client) -> dict[str, object]:
         "user": _text(client.user) if client.authenticated else None,
         "addr": _text(client.address),
         "id": client.id,
-        "name": _text(client.name),
+        "name": _shown(client.name),
     }
     if client.gates & GATE_REPLICA:
         fields["is_replica"] = True

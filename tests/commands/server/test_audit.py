@@ -127,6 +127,17 @@ def test_values_and_passwords_are_in_no_line(words: list[str], about: list[str] 
     assert lines(server)[0].get("about" if words[0] != "EVAL" else "none") == about
 
 
+@pytest.mark.parametrize(
+    "script",
+    ["return redis.error_reply(ARGV[1]..' x')", "error({err=ARGV[1]..' x'})"],
+)
+def test_the_text_of_an_error_that_a_script_makes_is_in_no_line(script: str) -> None:
+    server = audited("all")
+    reply = server.connect().execute("EVAL", script, "0", SECRET)
+    assert reply.startswith(f"-{SECRET} ".encode())
+    assert events(server) == [("request", "eval", "ERR")]
+
+
 def test_requests_in_transactions_and_scripts_have_their_lines() -> None:
     server = audited("all")
     client = server.connect()
@@ -251,6 +262,14 @@ def test_keys_are_limited_in_number_and_size() -> None:
     assert len(many["keys"]) == MOST_KEYS  # type: ignore[arg-type]
     assert many["keys_left_out"] == 7
     assert long["keys"] == ["\\xff" + "x" * (MOST_KEY_BYTES - 1) + "... (5 more bytes)"]
+
+
+def test_the_name_of_a_client_is_limited_in_size() -> None:
+    server = audited("config")
+    client = server.connect()
+    client.execute("CLIENT", "SETNAME", "n" * (MOST_KEY_BYTES + 5))
+    client.execute("CONFIG", "RESETSTAT")
+    assert lines(server)[0]["name"] == "n" * MOST_KEY_BYTES + "... (5 more bytes)"
 
 
 def test_what_a_primary_sends_has_no_line() -> None:
