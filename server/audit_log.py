@@ -73,11 +73,9 @@ class AuditLog:
         self._new.clear()
         if not data:
             return
-        try:
-            while data:
-                data = self._write(data)
-        except OSError as error:
-            self._failed(data, error)
+        written, error = self._write(data)
+        if error is not None:
+            self._failed(data[written:], error)
             return
         self._kept = b""
         if self.trail.is_failing:
@@ -97,19 +95,22 @@ class AuditLog:
         elif len(self._new) == 1:
             self._wake()
 
-    def _write(self, data: bytes) -> bytes:
-        """Write as much as the disk takes, of whole lines; return the rest. Raises OSError."""
+    def _write(self, data: bytes) -> tuple[int, OSError | None]:
+        """Write as much as the disk takes, of whole lines; return how much, and what went wrong."""
         assert self._file is not None
-        written = self._file.write(data)
-        if written == len(data):
-            return b""
-        whole = data.rfind(b"\n", 0, written) + 1
-        if whole < written:
-            # Without that, and after the next write, it is a whole line all the same.
-            with contextlib.suppress(OSError):
-                self._file.truncate(self._file.size() - (written - whole))
-                written = whole
-        return data[written:]
+        written = 0
+        try:
+            while written < len(data):
+                written += self._file.write(data[written:] if written else data)
+        except OSError as error:
+            whole = data.rfind(b"\n", 0, written) + 1
+            if whole < written:
+                # Without that, and after the next write, it is a whole line all the same.
+                with contextlib.suppress(OSError):
+                    self._file.truncate(self._file.size() - (written - whole))
+                    written = whole
+            return written, error
+        return written, None
 
     def _failed(self, data: bytes, error: OSError) -> None:
         """Keep lines for later, as far as there is room."""

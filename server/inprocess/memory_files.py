@@ -398,7 +398,10 @@ class MemoryFile:
     def truncate(self, size: int) -> None:
         """Truncate the file to `size` bytes; the next write appends there."""
         self._call("truncate")
-        assert size <= len(self._content.live), "truncate must not extend a file"
+        cut = len(self._content.live) - size
+        assert cut >= 0, "truncate must not extend a file"
+        if self._files.free_bytes is not None:
+            self._files.free_bytes += cut
         del self._content.live[size:]
         self._content.journal.append(size)
 
