@@ -22,6 +22,9 @@ from commands.core.instance import Instance
 from protocol.errors import ReplyError
 from protocol.records import entity
 
+# How often all clients of a user are looked at.
+LOOK_MS = 100
+
 
 @entity
 class Refusals:
@@ -42,6 +45,8 @@ class _Use:
         self.left_ms = monotonic_ms  # when that was
         self.unread: dict[Client, int] = {}  # bytes, of the clients that had any when they were
         self.unread_bytes = 0  # looked at last; their sum
+        self.last: Client | None = None  # whose request ran last: its reply was not looked at
+        self.looked_ms = monotonic_ms  # when all clients were looked at
 
     def take_request(self, monotonic_ms: int) -> bool:
         """Count a request; False if there is none left."""
@@ -60,9 +65,17 @@ class _Use:
         if size:
             self.unread[client] = size
 
-    def has_room(self, client: Client) -> bool:
+    def has_room(self, client: Client, monotonic_ms: int) -> bool:
         """Return True if the clients have less unread output than allowed."""
+        if self.last is not None and self.last is not client:
+            self.measure(self.last)
+        self.last = client
         self.measure(client)
+        if monotonic_ms - self.looked_ms >= LOOK_MS:
+            # Messages and replies to requests that waited come without a request.
+            self.looked_ms = monotonic_ms
+            for other in self.connections:
+                self.measure(other)
         if self.unread_bytes >= self.limit.output_bytes:
             for other in list(self.unread):
                 self.measure(other)
@@ -118,6 +131,8 @@ class UserLimits:
         if use is not None:
             use.connections.discard(client)
             use.unread_bytes -= use.unread.pop(client, 0)
+            if use.last is client:
+                use.last = None
 
     def _has_place(self, client: Client, use: _Use) -> bool:
         most = use.limit.connections
@@ -143,7 +158,7 @@ class UserLimits:
         if limit.requests_per_second and not use.take_request(self._instance.monotonic_ms):
             self.refused.requests += 1
             return _limit(name, b"%d requests per second" % limit.requests_per_second)
-        if limit.output_bytes and not use.has_room(client):
+        if limit.output_bytes and not use.has_room(client, self._instance.monotonic_ms):
             self.refused.output += 1
             return _limit(name, b"%d bytes of unread output" % limit.output_bytes)
         return None

@@ -491,15 +491,16 @@ class UserLimitTable(Kind):
         limits: UserLimitsByName = {}
         while left:
             name = left.pop(0)
-            found = dict.fromkeys(_USER_LIMITS, 0)
-            is_named = False
-            while len(left) > 1 and left[0].lower() in found:
-                what, number = left.pop(0).lower(), left.pop(0)
+            found: dict[str, int] = {}
+            # A word that is there already is the name of the next user.
+            while len(left) > 1 and (what := left[0].lower()) in _USER_LIMITS and what not in found:
                 kind = Memory if what == "output-buffer" else Integer
-                found[what], is_named = kind(0, INT64_MAX).parse([number]), True
-            if not is_named:
+                found[what] = kind(0, INT64_MAX).parse([left[1]])
+                del left[:2]
+            if not found:
                 raise ValueError(f"argument(s) must be {self.expected}")
-            limits[name.encode("utf-8", "surrogateescape")] = UserLimit(*found.values())
+            limit = UserLimit(*(found.get(what, 0) for what in _USER_LIMITS))
+            limits[name.encode("utf-8", "surrogateescape")] = limit
         return limits
 
     def format(self, value: UserLimitsByName) -> str:

@@ -134,11 +134,24 @@ def test_a_user_with_much_unread_output_waits_until_it_is_read() -> None:
     first.unsent = 0
     assert second.execute("PING") == b"+PONG\r\n"
     second.unsent = 1000
-    assert first.execute("PING") == b"+PONG\r\n"  # nothing is known of the other yet
+    assert first.execute("PING") == refusal  # the reply to the other was the last
     assert second.execute("PING") == refusal
     second.disconnect()
     assert first.execute("PING") == b"+PONG\r\n"
-    assert refused(other)["output"] == 3
+    assert refused(other)["output"] == 4
+
+
+def test_unread_messages_of_an_idle_subscriber_count_soon() -> None:
+    server = limited("ann output-buffer 1000")
+    subscriber, client = logged_in(server), logged_in(server)
+    for _ in range(2):
+        client.execute("PING")
+    subscriber.unsent = 1000
+    assert client.execute("PING") == b"+PONG\r\n"
+    server.advance(100)
+    assert client.execute("PING").startswith(b"-LIMIT")
+    subscriber.unsent = 0
+    assert client.execute("PING") == b"+PONG\r\n"
 
 
 # -- the directive -------------------------------------------------------------------------------
@@ -170,6 +183,9 @@ def test_several_users_have_limits_of_their_own() -> None:
         " bob connections 0 requests-per-second 2 output-buffer 1048576"
         " connections connections 7 requests-per-second 0 output-buffer 0"
     )
+    # CONFIG REWRITE writes that, and a start reads it.
+    text = server.instance.config.get("user-limit")
+    assert limited(text).instance.config.get("user-limit") == text
 
 
 @pytest.mark.parametrize(
