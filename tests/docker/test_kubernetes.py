@@ -149,6 +149,12 @@ def test_the_rules_are_those_of_prometheus() -> None:
     assert rules["spec"] == yaml.safe_load((ROOT / "docker/prometheus/rules.yml").read_text())
 
 
+def test_what_is_scraped_has_the_job_that_the_rules_ask_for() -> None:
+    [monitor] = [each for each in rendered("monitoring") if each["kind"] == "ServiceMonitor"]
+    for endpoint in monitor["spec"]["endpoints"]:
+        assert {"targetLabel": "job", "replacement": "rillway"} in endpoint["relabelings"]
+
+
 @pytest.mark.integration
 @pytest.mark.thorough
 def test_the_job_makes_a_cluster_and_introduces_nodes_whose_addresses_have_changed(
