@@ -22,13 +22,15 @@ from rillway.queues.queue import (
     last_line,
     listed,
     number,
+    number_of,
     parsed,
     raised,
     scored,
     shown,
     total,
+    whole,
 )
-from rillway.sampler.replies import Words, as_text, is_error
+from rillway.sampler.replies import Words, as_text
 
 KEY = re.compile(
     rb"(.+?):([^:]+):(?:meta|wait|active|delayed|failed|completed|prioritized)", re.DOTALL
@@ -162,10 +164,11 @@ class BullMq(Framework):
         age_ms = None
         if isinstance(oldest, bytes):
             (since,) = yield [("HGET", base + oldest, "timestamp")]
-            age_ms = max(now_ms - whole(since, now_ms), 0)
+            since = whole(since)
+            age_ms = None if since is None else max(now_ms - since, 0)
         return Figures(
             total(counts), number(running), number(delayed), number(failed),
-            oldest_ms=age_ms, taken=None if is_error(taken) else whole(taken, 0),
+            oldest_ms=age_ms, taken=0 if taken is None else whole(taken),
         )  # fmt: skip
 
     def jobs(
@@ -234,18 +237,14 @@ def job(name: bytes, fields: Sequence[bytes | None], state: State, score: float 
     function, data, added, reason, made, old_made = fields
     arguments = parsed(data)
     attempts = made if made is not None else old_made
-    time_ms = whole(added, 0)
-    if score is not None:
-        time_ms = int(score) // DELAY_UNIT if state == "delayed" else int(score)
+    time_ms = whole(added) if score is None else number_of(score)
+    if score is not None and time_ms is not None and state == "delayed":
+        time_ms //= DELAY_UNIT
     return Job(
         as_text(name),
         as_text(function or b""),
         shown(data) if arguments is None and data is not None else arguments,
-        None if attempts is None else whole(attempts, 0),
+        whole(attempts),
         last_line(shown(reason or b"")),
         time_ms or None,
     )
-
-
-def whole(data: bytes | None, default: int) -> int:
-    return int(data) if data is not None and data.isdigit() else default

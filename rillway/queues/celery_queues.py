@@ -29,6 +29,7 @@ from rillway.queues.queue import (
     last_line,
     listed,
     number,
+    number_in,
     parsed,
     raised,
     shown,
@@ -243,7 +244,7 @@ def job(message: dict[str, Any]) -> Job:
         id_of(message),
         str(headers.get("task", "")),
         arguments_of(message),
-        number_or_none(headers.get("retries")),
+        number_in(headers, "retries"),
         time_ms=eta_of(message),
     )
 
@@ -279,14 +280,10 @@ def failed_job(result: dict[str, Any]) -> Job:
         str(result.get("task_id", "")),
         str(result.get("name") or ""),
         [result["args"], result.get("kwargs")] if known else None,
-        number_or_none(result.get("retries")),
+        number_in(result, "retries"),
         last_line(text),
         time_ms(done.encode()) if isinstance(done, str) else None,
     )
-
-
-def number_or_none(value: Any) -> int | None:
-    return value if isinstance(value, int) else None
 
 
 def message_of(result: dict[str, Any], queue: Queue) -> str:

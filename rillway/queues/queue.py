@@ -8,6 +8,8 @@ what it found. Whoever drives it has the connection: `Link` of the console, `Fee
 from __future__ import annotations
 
 import json
+import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
@@ -25,6 +27,11 @@ Steps: TypeAlias = Generator[list[Words], list[Reply], Result]
 # Jobs among which an action looks for its IDs, and notes kept for a queue.
 SEARCHED, NOTES = 10_000, 10_000
 SHOWN_BYTES = 4096
+# Digits of the largest number that is believed: a time in µs has sixteen.
+DIGITS = 18
+# Levels of JSON that are shown; deeper ones are no job of a framework's.
+DEPTH = 100
+HALF_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class Refused(Exception):
@@ -149,6 +156,22 @@ def number(reply: Reply) -> int | None:
     return int(reply)
 
 
+def whole(data: Reply) -> int | None:
+    """Return decimal digits as a number; None if there are none, or more than a number has."""
+    is_number = isinstance(data, bytes) and data.isdigit() and len(data) < DIGITS
+    return int(data) if is_number else None
+
+
+def number_of(value: Any) -> int | None:
+    """Return a number of JSON, or a score; None for another value, and for one without end."""
+    is_number = isinstance(value, int | float) and abs(value) < 10**DIGITS
+    return int(value) if is_number else None
+
+
+def number_in(found: Any, name: str) -> int | None:
+    return number_of(found.get(name)) if isinstance(found, dict) else None
+
+
 def total(replies: Iterable[Reply]) -> int | None:
     """Return the sum of counts; None if a key has another type."""
     counts = [number(reply) for reply in replies]
@@ -182,12 +205,43 @@ def raised(replies: Iterable[Reply]) -> None:
             raise reply
 
 
-def parsed(data: bytes | None) -> Any:
-    """Return JSON as a value; None if it is none."""
+def parsed(data: Reply) -> Any:
+    """Return JSON as a value that can be written as JSON again; None if it is none.
+
+    What Python reads, and JSON does not have, is replaced: NaN, infinity, half a surrogate pair.
+    """
+    if not isinstance(data, bytes):
+        return None
     try:
-        return json.loads(data) if data is not None else None
+        text = data.decode()
+        value = json.loads(text, parse_float=finite, parse_constant=lambda _: None)
+        if is_deep(value):
+            return None
+        if HALF_PAIR.search(text):
+            whole_text = json.dumps(value, ensure_ascii=False).encode(errors="replace")
+            value = json.loads(whole_text)
+        return value
     except (ValueError, RecursionError):
         return None
+
+
+def finite(text: str) -> float | None:
+    value = float(text)
+    return value if math.isfinite(value) else None
+
+
+def is_deep(value: Any) -> bool:
+    """Return True if lists and objects are nested deeper than DEPTH."""
+    level = [value]
+    for _ in range(DEPTH):
+        level = [one for outer in level if isinstance(outer, list | dict) for one in inner(outer)]
+        if not level:
+            return False
+    return True
+
+
+def inner(value: list[Any] | dict[str, Any]) -> Iterable[Any]:
+    return value if isinstance(value, list) else value.values()
 
 
 def shown(data: bytes) -> str:

@@ -30,6 +30,7 @@ from rillway.queues.queue import (
     raised,
     shown,
     total,
+    whole,
 )
 from rillway.sampler.replies import Reply, Words, as_text, is_error
 
@@ -127,7 +128,7 @@ class Rq(Framework):
         return Figures(
             number(waiting), running, delayed, failed, len(alive),
             None if since is None else max(now_ms - since, 0),
-            done=sum(int(count or 0) for one in alive for count in one[1:]),
+            done=sum(whole(count) or 0 for one in alive for count in one[1:]),
         )  # fmt: skip
 
     def jobs(
@@ -188,7 +189,7 @@ def job(name: bytes, fields: Sequence[bytes | None], result: Reply) -> Job:
         as_text(name),
         function,
         f"({arguments}" if arguments else "",
-        None if retries is None else int(retries) + 1,
+        None if (made := whole(retries)) is None else made + 1,
         last_line(error),
         time_ms(enqueued or created),
     )
@@ -203,10 +204,11 @@ def unpacked(data: bytes) -> str:
 
 
 def time_ms(text: Reply) -> int | None:
-    """Return a time such as 2026-11-29T00:05:29.132556Z as Unix ms."""
+    """Return a time such as 2026-11-29T00:05:29.132556Z as Unix ms; without a zone it is UTC."""
     if not isinstance(text, bytes):
         return None
     try:
-        return round(datetime.fromisoformat(text.decode()).timestamp() * 1000)
+        when = datetime.fromisoformat(text.decode())
     except ValueError:
         return None
+    return round((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() * 1000)

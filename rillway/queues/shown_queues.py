@@ -18,6 +18,8 @@ from rillway.queues.queue import (
     listed,
     mapped,
     number,
+    number_in,
+    number_of,
     parsed,
     scored,
     shown,
@@ -58,7 +60,8 @@ class Arq(Framework):
         running = yield from self._running(list(times))
         count = number(due) or 0
         scores = [score for one, score in times.items() if one not in running]
-        age_ms = max(now_ms - int(scores[0]), 0) if scores and scores[0] <= now_ms else None
+        since = number_of(scores[0]) if scores and scores[0] <= now_ms else None
+        age_ms = None if since is None else now_ms - since
         return Figures(
             max(count - len(running), 0), len(running), number(delayed), oldest_ms=age_ms
         )
@@ -92,7 +95,7 @@ class Arq(Framework):
         ][first : first + count]
         replies = (yield [("GET", b"arq:job:" + one) for one in chosen]) if chosen else []
         return [
-            Job(as_text(one), arguments=shown(data or b""), time_ms=int(scores[one]))
+            Job(as_text(one), arguments=shown(data or b""), time_ms=number_of(scores[one]))
             for one, data in zip(chosen, replies, strict=True)
         ]
 
@@ -130,9 +133,7 @@ class Dramatiq(Framework):
         age_ms = None
         if isinstance(first, bytes):
             (data,) = yield [("HGET", base + b".msgs", first)]
-            since = number_in(
-                parsed(data if isinstance(data, bytes) else None), "message_timestamp"
-            )
+            since = number_in(parsed(data), "message_timestamp")
             age_ms = None if since is None else max(now_ms - since, 0)
         count = number(waiting) or 0
         return Figures(
@@ -304,7 +305,7 @@ class Taskiq(Framework):
 
 
 def is_task(data: Reply) -> bool:
-    message = parsed(data) if isinstance(data, bytes) else None
+    message = parsed(data)
     return isinstance(message, dict) and "task_name" in message
 
 
@@ -400,7 +401,7 @@ class Saq(Framework):
         age_ms = None
         if isinstance(first, bytes):
             (data,) = yield [("GET", first)]
-            since = number_in(parsed(data if isinstance(data, bytes) else None), "queued")
+            since = number_in(parsed(data), "queued")
             age_ms = None if since is None else max(now_ms - since, 0)
         failures = yield from self._failures(notes)
         return Figures(
@@ -413,7 +414,7 @@ class Saq(Framework):
         for at in range(0, len(notes), 500):
             replies = yield [("GET", key) for key in notes[at : at + 500]]
             for data in replies:
-                message = parsed(data) if isinstance(data, bytes) else None
+                message = parsed(data)
                 if isinstance(message, dict) and message.get("status") in ("failed", "aborted"):
                     found.append(message)
         found.sort(key=lambda one: number_in(one, "completed") or 0)
@@ -443,7 +444,7 @@ class Saq(Framework):
         (reply,) = yield [words]
         keys = listed(reply)
         replies = (yield [("GET", key) for key in keys]) if keys else []
-        messages = [parsed(data) if isinstance(data, bytes) else None for data in replies]
+        messages = [parsed(data) for data in replies]
         return [self._job(one) for one in messages if isinstance(one, dict)]
 
     def _job(self, message: dict[str, Any]) -> Job:
@@ -455,8 +456,3 @@ class Saq(Framework):
             last_line(str(message.get("error") or "")),
             number_in(message, "queued"),
         )
-
-
-def number_in(found: Any, name: str) -> int | None:
-    value = found.get(name) if isinstance(found, dict) else None
-    return int(value) if isinstance(value, int | float) else None

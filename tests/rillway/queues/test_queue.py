@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from rillway.queues.queue import STATES, Job, State
+from rillway.queues.queue import DEPTH, STATES, Job, State, parsed
+from rillway.queues.rq_queues import time_ms
 from tests.rillway.queues.conftest import Found
 from tests.rillway.queues.keys import NOW_MS
 
@@ -107,3 +110,67 @@ def test_jobs_that_are_no_jobs_are_shown_and_break_nothing(everything: Found, da
     for framework, label in IDS:
         for state in STATES:
             everything.jobs(framework, label, state)
+
+
+ODD = json.dumps(
+    {
+        "task_name": "\ud800", "task_id": float("inf"), "message_timestamp": float("inf"),
+        "queued": float("nan"), "completed": float("-inf"), "attempts": 10**4000, "key": "\ud800",
+        "status": "FAILURE", "queue": "\ud800", "date_done": "\ud800",
+        "kwargs": {"a": float("nan")}, "result": {"exc_message": [float("nan")]},
+        "options": {"eta": float("nan")},
+        "headers": {"id": "\ud800", "eta": "\ud800", "retries": float("inf")},
+    }
+)  # fmt: skip
+DIGITS = "9" * 5000
+
+
+def test_numbers_and_texts_that_json_does_not_have_leave_figures_and_jobs(
+    everything: Found,
+) -> None:
+    for words in [
+        ("ZADD", "arq:queue", "-inf", "first", "+inf", "last"),
+        ("SET", "bull:mail:id", DIGITS),
+        ("HSET", "bull:mail:2", "timestamp", DIGITS, "atm", DIGITS, "data", ODD),
+        ("ZADD", "bull:mail:delayed", "+inf", "3"),
+        ("HSET", "rq:job:w1", "enqueued_at", "0001-01-01T00:00:00", "number_of_retries", "odd"),
+        ("HSET", "rq:worker:abc", "state", "idle", "successful_job_count", "odd"),
+        ("SADD", "rq:workers:default", "rq:worker:abc"),
+        ("RPUSH", "celery", ODD),
+        ("HSET", "unacked", "odd", f'[{ODD}, "", "\\ud800"]'),
+        ("SET", "celery-task-meta-odd", ODD),
+        ("HSET", "dramatiq:default.msgs", "w1", ODD),
+        ("RPUSH", "taskiq", ODD),
+        ("LPUSH", "saq:mail:queued", "saq:job:mail:odd"),
+        ("SET", "saq:job:mail:odd", ODD),
+    ]:
+        assert not isinstance(everything.call(*words), Exception)
+    found = everything.look()
+    assert found.keys() >= IDS.keys()
+    for framework, label in IDS:
+        json.dumps(found[framework, label].as_json(), allow_nan=False)
+        for state in STATES:
+            jobs = [one.as_json() for one in everything.jobs(framework, label, state)]
+            json.dumps(jobs, allow_nan=False, ensure_ascii=False).encode()
+
+
+def test_the_oldest_job_of_bullmq_that_is_no_hash_has_no_age(everything: Found) -> None:
+    everything.call("DEL", "bull:mail:2")
+    everything.call("SET", "bull:mail:2", "a string")
+    everything.call("RPUSH", "bull:mail:wait", "2")
+    figures = everything.look()["bullmq", b"mail"].figures
+    assert figures is not None
+    assert figures.oldest_ms is None
+
+
+def test_json_that_is_read_can_be_written() -> None:
+    assert parsed(b"[NaN, -Infinity, 1e999, 1.5]") == [None, None, None, 1.5]
+    assert parsed(b'["\\ud800", "\\ud83d\\ude00"]') == ["?", "\U0001f600"]
+    assert parsed(b"[" * (DEPTH - 1) + b"]" * (DEPTH - 1)) is not None
+    assert parsed(b"[" * 1000 + b"]" * 1000) is None
+    assert parsed(b"\xed\xa0\x80") is None
+    assert parsed(None) is None
+
+
+def test_a_time_without_a_zone_is_in_utc() -> None:
+    assert time_ms(b"2026-11-29T00:00:00") == time_ms(b"2026-11-29T00:00:00Z")
