@@ -30,11 +30,9 @@ from rillway.queues.queue import (
     total,
     whole,
 )
-from rillway.sampler.replies import Words, as_text
+from rillway.sampler.replies import Reply, Words, as_text
 
-KEY = re.compile(
-    rb"(.+?):([^:]+):(?:meta|wait|active|delayed|failed|completed|prioritized)", re.DOTALL
-)
+KEY = re.compile(rb"(.+?):([^:]+):meta", re.DOTALL)
 USUAL = b"bull"
 FIELDS = ("name", "data", "timestamp", "failedReason", "atm", "attemptsMade")
 LISTS = {"waiting": "wait", "running": "active"}
@@ -145,10 +143,17 @@ class BullMq(Framework):
         prefix = b"" if match[1] == USUAL else match[1] + b":"
         return Find(Queue(self.name, prefix, match[2]))
 
+    def check(self, queue: Queue) -> Words:
+        # Keys of other programs have such names, one a user, for example.
+        return ("HMGET", base_of(queue) + b"meta", "version", "opts.maxLenEvents")
+
+    def is_own(self, reply: Reply) -> bool:
+        return any(one is not None for one in listed(reply))
+
     def measure(self, queue: Queue, notes: Sequence[bytes], now_ms: int) -> Steps[Figures | None]:
         base = base_of(queue)
         replies = yield [
-            ("HMGET", base + b"meta", "version", "opts.maxLenEvents"),
+            self.check(queue),
             ("LINDEX", base + b"wait", -1),
             ("GET", base + b"id"),
             ("LLEN", base + b"wait"),
@@ -159,8 +164,8 @@ class BullMq(Framework):
             ("ZCARD", base + b"failed"),
         ]
         meta, oldest, taken, *counts, running, delayed, failed = replies
-        if not any(one is not None for one in listed(meta)):
-            return None  # keys of another program
+        if not self.is_own(meta):
+            return None
         age_ms = None
         if isinstance(oldest, bytes):
             (since,) = yield [("HGET", base + oldest, "timestamp")]

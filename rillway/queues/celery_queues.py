@@ -36,7 +36,7 @@ from rillway.queues.queue import (
     total,
 )
 from rillway.queues.rq_queues import time_ms
-from rillway.sampler.replies import Words, as_text
+from rillway.sampler.replies import Reply, Words, as_text
 
 BINDING = re.compile(rb"(.*?)_kombu\.binding\.(.+)", re.DOTALL)
 RESULT = re.compile(rb"(.*?)celery-task-meta-(.+)", re.DOTALL)
@@ -59,9 +59,9 @@ for i = #ARGV, 1, -1 do
 end
 return done
 """
-# KEYS: a result, the queue, its binding. ARGV: the result as it was read, the message.
+# KEYS: a result, the queue. ARGV: the result as it was read, the message.
 RETRY = """
-if redis.call('GET', KEYS[1]) ~= ARGV[1] or redis.call('EXISTS', KEYS[3]) == 0 then return 0 end
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call('DEL', KEYS[1])
 redis.call('LPUSH', KEYS[2], ARGV[2])
 return 1
@@ -82,11 +82,17 @@ class Celery(Framework):
     }
 
     def recognise(self, key: bytes) -> Find | None:
-        match = BINDING.fullmatch(key)
-        if match is not None and not INTERNAL.fullmatch(match[2]):
-            return Find(Queue(self.name, match[1], match[2]))
         match = RESULT.fullmatch(key)
         return Find(Queue(self.name, match[1], b""), key) if match else None
+
+    def registry(self, key: bytes) -> Words | None:
+        match = BINDING.fullmatch(key)
+        return ("SMEMBERS", key) if match and not INTERNAL.fullmatch(match[2]) else None
+
+    def registered(self, key: bytes, reply: Reply) -> list[Queue]:
+        prefix = key.partition(b"_kombu.binding.")[0]
+        names = {binding[2] for one in listed(reply) if len(binding := one.split(SEPARATOR)) == 3}
+        return [Queue(self.name, prefix, one) for one in names if one]
 
     def measure(self, queue: Queue, notes: Sequence[bytes], now_ms: int) -> Steps[Figures | None]:
         *lengths, unacked, workers = yield [
@@ -109,13 +115,20 @@ class Celery(Framework):
     def _held(self, queue: Queue) -> Steps[list[dict[str, Any]]]:
         """Return the messages of a queue that workers hold."""
         (reply,) = yield [("HVALS", queue.prefix + b"unacked")]
-        found = []
+        found: list[tuple[dict[str, Any], bytes, bytes]] = []
         for value in listed(reply):
             held = parsed(value)
-            is_held = isinstance(held, list) and len(held) == 3 and isinstance(held[0], dict)
-            if is_held and str(held[2]).encode() == queue.name:
-                found.append(held[0])
-        return found
+            if isinstance(held, list) and len(held) == 3 and isinstance(held[0], dict):
+                found.append((held[0], str(held[1]).encode(), str(held[2]).encode()))
+        exchanges = sorted({exchange for _, exchange, _ in found} - {b""})
+        keys = [queue.prefix + b"_kombu.binding." + one for one in exchanges]
+        replies = (yield [("SMEMBERS", key) for key in keys]) if keys else []
+        # By exchange, and by routing key; the exchange without a name takes the queue's.
+        ways = {(b"", queue.name)}
+        for exchange, members in zip(exchanges, replies, strict=True):
+            bindings = [one.split(SEPARATOR) for one in listed(members)]
+            ways |= {(exchange, one[0]) for one in bindings if one[-1] == queue.name}
+        return [message for message, *way in found if tuple(way) in ways]
 
     def _failures(
         self, queue: Queue, notes: Sequence[bytes]
@@ -207,10 +220,7 @@ class Celery(Framework):
                 requests.append(("EVAL", FORGET, 1, key, data))
                 continue
             target = queue.prefix + queue.name
-            binding = queue.prefix + b"_kombu.binding." + queue.name
-            requests.append(
-                ("EVAL", RETRY, 3, key, target, binding, data, message_of(result, queue))
-            )
+            requests.append(("EVAL", RETRY, 2, key, target, data, message_of(result, queue)))
         if not requests:
             return 0
         replies = yield requests

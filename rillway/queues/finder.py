@@ -15,7 +15,7 @@ from typing import Any
 
 from rillway.json_bytes import to_json
 from rillway.queues.frameworks import BY_NAME, FASTSTREAM, FRAMEWORKS
-from rillway.queues.queue import NOTES, Figures, Queue, Steps
+from rillway.queues.queue import NOTES, Figures, Find, Queue, Steps
 from rillway.sampler.budget import Budget
 from rillway.sampler.replies import Reply, Words, is_error, is_refusal, time_us
 
@@ -68,6 +68,11 @@ def rate(before: int | None, now: int | None, seconds: float) -> float | None:
     if before is None or now is None:
         return None
     return max(now - before, 0) / seconds
+
+
+def recognised(name: bytes) -> Find | None:
+    """Return what a key belongs to, by its name."""
+    return next((find for one in FRAMEWORKS if (find := one.recognise(name)) is not None), None)
 
 
 class Finder:
@@ -219,20 +224,48 @@ class Finder:
             if names:
                 firsts = yield [("LINDEX", name, 0) for name in names]
             firsts = list(zip(names, firsts, strict=True))
-        listed = [] if is_error(reply) or self._scans_lists else reply[1]
-        for name in listed:
-            for framework in FRAMEWORKS:
-                registry = framework.registered(name)
-                if registry is not None:
-                    queues = yield from registry()
-                    for queue in queues:
-                        self._note(queue)
+        if not is_error(reply) and not self._scans_lists:
+            yield from self._registries(reply[1])
+            yield from self._checks(reply[1])
         return reply, firsts
 
-    def _unnamed(self, names: Sequence[bytes]) -> list[bytes]:
-        wanted = [name for name in names if all(one.recognise(name) is None for one in FRAMEWORKS)][
-            : UNNAMED_LISTS - self._seen_lists
+    def _registries(self, names: Sequence[bytes]) -> Steps[None]:
+        """Note the queues that keys among `names` list."""
+        found = [
+            (framework, name, words)
+            for name in names
+            for framework in FRAMEWORKS
+            if (words := framework.registry(name)) is not None
         ]
+        if not found:
+            return
+        replies = yield [words for *_, words in found]
+        for (framework, name, _), reply in zip(found, replies, strict=True):
+            for queue in framework.registered(name, reply):
+                self._note(queue)
+
+    def _checks(self, names: Sequence[bytes]) -> Steps[None]:
+        """Collect what `names` belong to, without the names that only look like a queue's."""
+        finds = [find for find in map(recognised, names) if find is not None]
+        unsure = {
+            find.queue: (framework, words)
+            for find in finds
+            if find.queue not in self._known
+            and (words := (framework := BY_NAME[find.queue.framework]).check(find.queue))
+        }
+        replies = (yield [words for _, words in unsure.values()]) if unsure else []
+        others = {
+            queue
+            for (queue, (framework, _)), reply in zip(unsure.items(), replies, strict=True)
+            if not framework.is_own(reply)
+        }
+        for find in finds:
+            if find.queue not in others:
+                self._take(find)
+
+    def _unnamed(self, names: Sequence[bytes]) -> list[bytes]:
+        wanted = [name for name in names if recognised(name) is None]
+        del wanted[UNNAMED_LISTS - self._seen_lists :]
         self._seen_lists += len(wanted)
         return wanted
 
@@ -243,13 +276,11 @@ class Finder:
             self._end_pass(now_s)
             return
         self.error = ""
-        cursor, names = reply
+        cursor = reply[0]
         if self._scans_lists:
             for name, first in firsts:
                 if FASTSTREAM.is_message(first):
                     self._note(Queue(FASTSTREAM.name, b"", name))
-        else:
-            self._recognise(names)
         self._cursor = cursor if isinstance(cursor, bytes) else str(cursor).encode()
         if self._cursor != b"0":
             return
@@ -258,20 +289,14 @@ class Finder:
         else:
             self._scans_lists = True
 
-    def _recognise(self, names: Sequence[bytes]) -> None:
-        for name in names:
-            for framework in FRAMEWORKS:
-                find = framework.recognise(name)
-                if find is None:
-                    continue
-                if find.note is not None:
-                    key = (find.queue.framework, find.queue.prefix, find.queue.name)
-                    notes = self._collected.setdefault(key, [])
-                    if len(notes) < NOTES:
-                        notes.append(find.note)
-                if find.queue.name:
-                    self._note(find.queue)
-                break
+    def _take(self, find: Find) -> None:
+        if find.note is not None:
+            key = (find.queue.framework, find.queue.prefix, find.queue.name)
+            notes = self._collected.setdefault(key, [])
+            if len(notes) < NOTES:
+                notes.append(find.note)
+        if find.queue.name:
+            self._note(find.queue)
 
     def _note(self, queue: Queue) -> None:
         known = self._known.get(queue)
@@ -286,10 +311,10 @@ class Finder:
         """Forget what this pass has not seen, and begin the next one later."""
         if not self.error:
             self._notes, self._collected = self._collected, {}
-            gone = [one for one in self._known.values() if one.passed != self._pass]
-            for one in gone:
-                del self._known[one.queue]
-                self._in_turn.remove(one)
+            self._known = {
+                queue: one for queue, one in self._known.items() if one.passed == self._pass
+            }
+            self._in_turn = deque(one for one in self._in_turn if one.passed == self._pass)
         self.has_passed, self._passed_s = True, self._passed_s if self.has_passed else now_s
         self._pass += 1
         self._begin_pass(now_s + PASS_EVERY_S)

@@ -11,7 +11,7 @@ import json
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
@@ -120,9 +120,21 @@ class Framework(ABC):
     def recognise(self, key: bytes) -> Find | None:
         """Return the queue that a key belongs to, judged by its name alone."""
 
-    def registered(self, key: bytes) -> Callable[[], Steps[list[Queue]]] | None:
-        """Return how to read a key that lists queues; None if `key` is no such key."""
+    def registry(self, key: bytes) -> Words | None:
+        """Return a request for a key that lists queues; None if `key` is no such key."""
         return None
+
+    def registered(self, key: bytes, reply: Reply) -> list[Queue]:
+        """Return the queues in the reply to `registry`."""
+        return []
+
+    def check(self, queue: Queue) -> Words | None:
+        """Return a request that shows whether a name is a queue's; None if the name shows it."""
+        return None
+
+    def is_own(self, reply: Reply) -> bool:
+        """Return whether the reply to `check` is that of a queue."""
+        return True
 
     @abstractmethod
     def measure(self, queue: Queue, notes: Sequence[bytes], now_ms: int) -> Steps[Figures | None]:

@@ -10,7 +10,7 @@ import base64
 import binascii
 import re
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import ClassVar
 
@@ -96,11 +96,10 @@ class Rq(Framework):
         match = KEY.fullmatch(key)
         return Find(Queue(self.name, b"", match[1])) if match else None
 
-    def registered(self, key: bytes) -> Callable[[], Steps[list[Queue]]] | None:
-        return self._registered if key == b"rq:queues" else None
+    def registry(self, key: bytes) -> Words | None:
+        return ("SMEMBERS", key) if key == b"rq:queues" else None
 
-    def _registered(self) -> Steps[list[Queue]]:
-        (reply,) = yield [("SMEMBERS", b"rq:queues")]
+    def registered(self, key: bytes, reply: Reply) -> list[Queue]:
         names = [one.removeprefix(QUEUE) for one in listed(reply)]
         return [Queue(self.name, b"", name) for name in names]
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 from rillway.queues.finder import SCAN_COUNT, Finder
 from rillway.queues.queue import Figures
 from tests.rillway.queues.conftest import Found
-from tests.rillway.queues.keys import ALL
+from tests.rillway.queues.keys import ALL, celery_message
 
 FIGURES = {
     ("arq", b"arq:queue"): Figures(1, 1, 1, oldest_ms=5000),
@@ -75,7 +77,7 @@ def test_names_that_are_not_utf8_are_found() -> None:
 def test_a_prefix_that_is_not_usual_is_part_of_the_name() -> None:
     found = Found()
     found.call("HSET", "{app}:mail:meta", "version", "bullmq:5.1.0")
-    found.call("SADD", "app:_kombu.binding.celery", "x")
+    found.call("SADD", "app:_kombu.binding.celery", "celery\x06\x16\x06\x16celery")
     assert set(found.look()) == {("bullmq", b"{app}:mail"), ("celery", b"app:celery")}
 
 
@@ -121,3 +123,41 @@ def test_after_a_lost_connection_the_figures_stay(everything: Found) -> None:
 
 def test_each_framework_has_recorded_keys() -> None:
     assert {framework for framework, _ in FIGURES} == set(ALL)
+
+
+def test_names_that_only_look_like_those_of_bullmq_take_no_turns_from_queues() -> None:
+    found = Found("bullmq", "rq")
+    for number in range(500):
+        found.call("SET", f"user:{number}:meta", "of another program")
+        found.call("HSET", f"session:{number}:active", "a", "b")
+    found.sent.clear()
+    assert set(found.look()) == {
+        ("bullmq", b"flow"), ("bullmq", b"mail"), ("rq", b"default"), ("rq", b"empty"),
+    }  # fmt: skip
+    # A request for each in the pipelines of SCAN, and none once more.
+    assert found.sent.count("HMGET") < 600
+    assert found.sent.count("TIME") < 100
+
+
+def test_many_queues_that_are_gone_are_forgotten_in_one_pass() -> None:
+    found = Found("rq")
+    for number in range(50):
+        found.call("RPUSH", f"rq:queue:{number}", "j")
+    assert len(found.look()) == 52
+    for number in range(50):
+        found.call("DEL", f"rq:queue:{number}")
+    assert len(found.look()) == 2
+
+
+def test_a_queue_of_celery_is_named_by_its_binding_not_by_its_exchange() -> None:
+    found = Found("celery")
+    found.call("SADD", "_kombu.binding.media", "media.video\x06\x16\x06\x16videos")
+    found.call("LPUSH", "videos", celery_message("v1", []))
+    message = json.loads(celery_message("v2", []))
+    found.call("HSET", "unacked", "t9", json.dumps([message, "media", "media.video"]))
+    queues = found.look()
+    assert ("celery", b"media") not in queues
+    figures = queues["celery", b"videos"].figures
+    assert figures is not None
+    assert (figures.waiting, figures.running) == (1, 1)
+    assert found.ids("celery", b"videos", "running") == ["v2"]
