@@ -30,6 +30,8 @@ LOOKED_AT = 100
 # Lists whose first element is looked at, for frameworks whose names are free.
 UNNAMED_LISTS = 1000
 MOST_QUEUES = 10_000
+# How often it is asked for when nothing was due.
+IDLE_WAIT_S = 0.05
 NEVER = float("-inf")
 
 
@@ -166,7 +168,9 @@ class Finder:
     def wait_s(self, now_s: float) -> float:
         """Return the seconds until `plan` should be called again; at most one."""
         wait_s = self.budget.wait_s(now_s)
-        return min(max(wait_s, 0.0 if self._next is not None else 0.05), 1.0)
+        if wait_s > 0:
+            return min(wait_s, 1.0)
+        return 0.0 if self._next is not None else IDLE_WAIT_S
 
     def _begin(self, now_s: float) -> bool:
         """Begin what is due: a queue that was never measured, a step of SCAN, the next queue."""

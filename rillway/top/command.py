@@ -73,7 +73,8 @@ def print_samples(options: argparse.Namespace, connection: Connection) -> int:
         if taken == 1:
             return
         finder.begin_round()
-        find_queues(connection, finder)
+        if not find_queues(connection, finder, interruption.wait):
+            return
         if options.json:
             queues = [known.as_json() for known in finder.queues]
             print(json.dumps(sampler.as_json() | {"queues": queues}), flush=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from rillway.pipeline.wire.connection import Connection, ServerError
 from rillway.pipeline.wire.facts import NO_SUCH_KEY
@@ -31,14 +31,18 @@ def sample_round(connection: Connection, sampler: Sampler) -> None:
             time.sleep(sampler.wait_s(time.monotonic()))
 
 
-def find_queues(connection: Connection, finder: Finder) -> None:
-    """Find and measure all queues once. Raises ConnectionLost."""
+def find_queues(connection: Connection, finder: Finder, wait: Callable[[float], bool]) -> bool:
+    """Find and measure all queues once. Return False if `wait` returned True: stop.
+
+    Raises ConnectionLost.
+    """
     while not finder.is_complete:
         requests = finder.plan(time.monotonic())
         if requests:
             finder.accept(connection.call_all(requests), time.monotonic())
-        else:
-            time.sleep(finder.wait_s(time.monotonic()))
+        elif wait(finder.wait_s(time.monotonic())):
+            return False
+    return True
 
 
 def sample_groups(connection: Connection, sampler: Sampler) -> list[GroupSample]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from rillway.queues.finder import SCAN_COUNT, Finder
+from rillway.queues.finder import IDLE_WAIT_S, SCAN_COUNT, Finder
 from rillway.queues.queue import Figures
 from tests.rillway.queues.conftest import Found
 from tests.rillway.queues.keys import ALL, celery_message
@@ -101,6 +101,8 @@ def test_many_keys_take_many_small_steps_and_the_share_bounds_their_rate() -> No
     # Ten ms of the server's time, by its clock 25: nothing is due for 2.5 s.
     assert finder.plan(1.0) == []
     assert finder.wait_s(1.0) == 1.0
+    # No longer than the share asks for: there are more names.
+    assert 0 < finder.wait_s(2.97) < IDLE_WAIT_S
     assert finder.plan(3.1) != []
 
 

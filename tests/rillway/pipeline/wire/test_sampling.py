@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rillway.pipeline.wire.connection import Connection, ServerError
-from rillway.pipeline.wire.sampling import group_sampler, sample_groups
+from rillway.pipeline.wire.sampling import find_queues, group_sampler, sample_groups
+from rillway.queues.finder import Finder
 from tests.rillway.pipeline.group_scene import pending_stream
 from tests.rillway.pipeline.scene import add, add_many
 
@@ -59,3 +60,16 @@ def test_a_key_of_another_type_is_an_error_that_names_it(link: Connection) -> No
     link.call("SET", "text", "v")
     with pytest.raises(ServerError, match=r"WRONGTYPE .* \(text\)"):
         sample_groups(link, group_sampler(["text"]))
+
+
+def test_looking_for_queues_ends_when_a_signal_came(link: Connection) -> None:
+    finder = Finder(share=0.001)
+    finder.begin_round()
+    waits: list[float] = []
+
+    def wait(seconds: float) -> bool:
+        waits.append(seconds)
+        return True
+
+    assert not find_queues(link, finder, wait)
+    assert len(waits) == 1
