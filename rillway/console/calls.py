@@ -180,7 +180,9 @@ class Call:
 
 def session_of(request: Request) -> Session | None:
     console: Console = request.app.state.console
-    named = request.headers.get(PROXY_HEADER)
+    # More than one: a proxy has added its own to the viewer's.
+    names = request.headers.getlist(PROXY_HEADER)
+    named = names[0] if len(names) == 1 else "" if names else None
     return console.session(request.cookies.get(COOKIE), address_of(request), named)
 
 

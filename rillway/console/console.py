@@ -110,6 +110,9 @@ class Console:
         user = users.find(found.user) if found is not None else None
         if found is None or user is None:  # removed meanwhile
             return None
+        if found.salt and found.salt != user.salt:  # a login with an earlier password
+            self.sessions.close(secret)
+            return None
         # A role that has changed counts at once.
         return found if found.role is user.role else replace(found, role=user.role)
 
@@ -132,11 +135,10 @@ class Console:
             expected = self.settings.password or ""
             return self.sessions.open(self.link, None)[0] if is_same(password, expected) else None
         if self.settings.users is not None:
-            is_right = await asyncio.to_thread(self.settings.users.check, user, password)
-            found = self.settings.users.find(user)
-            if not is_right or found is None:
+            found = await asyncio.to_thread(self.settings.users.check, user, password)
+            if found is None:
                 return None
-            return self.sessions.open(self.link, user, found.role)[0]
+            return self.sessions.open(self.link, user, found.role, found.salt)[0]
         link = self._open_link(self.settings.url, user, password)
         try:
             await link.call(link.default_db, "PING")

@@ -27,12 +27,16 @@ COOKIE = "rillway-session"
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """`token` must come with each write; `user` is for people, None without a login."""
+    """`token` must come with each write; `user` is for people, None without a login.
+
+    `salt`: that of the user's password at the login, for users of the console's own.
+    """
 
     link: Link
     user: str | None
     expires: float
     role: Role = Role.ADMIN
+    salt: bytes = b""
     token: str = field(default_factory=lambda: secrets.token_urlsafe(32))
 
 
@@ -43,12 +47,14 @@ class Sessions:
         self._clock = clock
         self._sessions: OrderedDict[str, Session] = OrderedDict()
 
-    def open(self, link: Link, user: str | None, role: Role = Role.ADMIN) -> tuple[str, Session]:
+    def open(
+        self, link: Link, user: str | None, role: Role = Role.ADMIN, salt: bytes = b""
+    ) -> tuple[str, Session]:
         """Return the secret and the session. The oldest one ends if there are too many."""
         while len(self._sessions) >= MAX_SESSIONS:
             self._sessions.popitem(last=False)
         secret = secrets.token_urlsafe(32)
-        session = Session(link, user, self._clock() + SESSION_SECONDS, role)
+        session = Session(link, user, self._clock() + SESSION_SECONDS, role, salt)
         self._sessions[secret] = session
         return secret, session
 

@@ -56,12 +56,13 @@ class Users:
             print(f"rillway console: {self.path}: {error}", file=sys.stderr)
         return self._users.get(name or "")
 
-    def check(self, name: str, password: str) -> bool:
-        """Return whether the password is right, in the same time for a name that is unknown."""
+    def check(self, name: str, password: str) -> User | None:
+        """Return the user if the password is right, in the same time for an unknown name."""
         user = self.find(name)
         salt = user.salt if user is not None else b"\0" * SALT_BYTES
         given = hashed(password, salt)
-        return user is not None and hmac.compare_digest(given, user.hash)
+        is_right = user is not None and hmac.compare_digest(given, user.hash)
+        return user if is_right else None
 
     def read(self) -> None:
         """Read the file, if it has changed."""

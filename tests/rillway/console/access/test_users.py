@@ -157,10 +157,33 @@ async def test_a_role_that_was_changed_counts_at_once(
 ) -> None:
     async with open_console(Kind.USERS, users=Users(str(file))) as browser:
         assert await log_in(browser, "ada") == 303
-        put(monkeypatch, file, "ada", "viewer", password="x")
+        file.write_text(file.read_text().replace("ada:admin:", "ada:viewer:"))
+        assert (await browser.get("/api/server")).status_code == 200
         assert (await browser.write(ENTRIES, FIELDS)).status_code == 403
         put(monkeypatch, file, "ada", "--remove")
         assert (await browser.get("/api/server")).status_code == 401
+
+
+@pytest.mark.parametrize("is_removed", [False, True])
+async def test_a_new_password_ends_sessions_of_the_old_one(
+    open_console: Open, file: Path, monkeypatch: pytest.MonkeyPatch, is_removed: bool
+) -> None:
+    async with open_console(Kind.USERS, users=Users(str(file))) as browser:
+        assert await log_in(browser, "ada") == 303
+        if is_removed:  # and somebody of the same name added
+            put(monkeypatch, file, "ada", "--remove")
+        put(monkeypatch, file, "ada", "admin", password="new")
+        assert (await browser.get("/api/server")).status_code == 401
+        assert await log_in(browser, "ada") == 403
+        assert await log_in(browser, "ada", "new") == 303
+        assert (await browser.get("/api/server")).status_code == 200
+
+
+async def test_two_headers_of_a_proxy_name_no_user(open_console: Open, file: Path) -> None:
+    async with open_console(Kind.USERS, users=Users(str(file)), proxies=["127.0.0.1"]) as browser:
+        names = [(PROXY_HEADER, "ada"), (PROXY_HEADER, "vera")]
+        assert (await browser.get("/api/server", headers=names)).status_code == 401
+        assert (await browser.get("/api/server", headers=names[:1])).status_code == 200
 
 
 async def test_a_proxy_signs_users_in_from_its_address_only(open_console: Open, file: Path) -> None:
