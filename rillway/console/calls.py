@@ -219,16 +219,19 @@ def writing(path: str, handler: Handler) -> Callable[[Request], Awaitable[Respon
         refusal = refusal_of_write(call.request, call.session)
         if refusal is not None:
             raise ApiError(403, "TOKEN", refusal)
+        return await audited(call, action, allowed)
+
+    async def allowed(call: Call) -> Any:
         if call.session.role < least:
             raise ApiError(403, "ROLE", f"this is for the role {least.name.lower()}")
         call.body = await read_body(call.request)
-        return await audited(call, action, handler)
+        return await handler(call)
 
     return reading(checked)
 
 
 async def audited(call: Call, action: str, handler: Handler) -> Any:
-    """Do a write, and note who did it. Raises ApiError if it cannot be noted."""
+    """Do a write, and note who did it, or wanted to. Raises ApiError if it cannot be noted."""
     audit = call.console.settings.audit
     if audit is None:
         return await handler(call)
@@ -246,10 +249,15 @@ async def audited(call: Call, action: str, handler: Handler) -> Any:
     finally:
         parts = call.request.path_params
         keys = [from_path(parts[name]) for name in ("key", "queue", "group") if name in parts]
-        audit.write(
-            file, user=call.session.user, address=address_of(call.request), action=action,
-            db=call.db, keys=keys, outcome=outcome,
-        )  # fmt: skip
+        try:
+            audit.write(
+                file, user=call.session.user, address=address_of(call.request), action=action,
+                db=call.db, keys=keys, outcome=outcome,
+            )  # fmt: skip
+        except OSError as error:
+            raise ApiError(
+                409, "AUDIT", f"{outcome}, but not noted: the audit file: {error}"
+            ) from None
 
 
 async def read_body(request: Request) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """The audit file of a console (`--audit FILE`): a line of JSON for each action of a viewer.
 
 Its fields are those of the server's audit log. It is opened for each line, so that it may be
-renamed. An action whose line could not be written is not done.
+renamed. Without a file to write to no action is done; if only the write fails, on a full disk, the
+answer says that what was done is not noted.
 """
 
 from __future__ import annotations

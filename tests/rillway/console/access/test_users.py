@@ -229,6 +229,29 @@ async def test_each_action_is_a_line_of_the_audit_file(
     assert "lamp" not in path.read_text()
 
 
+async def test_what_a_role_does_not_allow_is_noted(
+    open_console: Open, orders: InProcessClient, file: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "audit"
+    settings: dict[str, Any] = {"users": Users(str(file)), "audit": AuditFile(str(path))}
+    async with open_console(Kind.USERS, **settings) as browser:
+        await log_in(browser, "vera")
+        assert (await browser.write(ENTRIES, FIELDS)).status_code == 403
+    (found,) = lines(path)
+    assert (found["user"], found["command"], found["outcome"]) == ("vera", "entries", "ROLE")
+
+
+async def test_a_full_disk_is_answered_with_what_was_done(
+    open_console: Open, orders: InProcessClient
+) -> None:
+    async with open_console(audit=AuditFile("/dev/full")) as browser:
+        answer = await browser.write(ENTRIES, FIELDS)
+    assert answer.status_code == 409
+    error = answer.json()["error"]
+    assert error["code"] == "AUDIT"
+    assert error["text"].startswith("ok, but not noted")
+
+
 async def test_the_audit_file_may_be_renamed(
     open_console: Open, orders: InProcessClient, tmp_path: Path
 ) -> None:
