@@ -84,15 +84,21 @@ end
 return done
 """
 )
-# A job that is locked, or has a parent or children, is left to BullMQ itself.
+# A job that is locked, has a parent or children, or is the next of a job scheduler, which ends
+# without it, is left to BullMQ itself.
 REMOVE = (
     COMMON
     + """
+local function is_next(job, id)
+  local scheduler = redis.call('HGET', job, 'rjk')
+  local time = scheduler and redis.call('ZSCORE', base .. 'repeat', scheduler)
+  return time and id == 'repeat:' .. scheduler .. ':' .. time
+end
 local done = 0
 for _, id in ipairs(ARGV) do
   local job = base .. id
   if redis.call('EXISTS', job .. ':lock', job .. ':dependencies') == 0
-      and redis.call('HEXISTS', job, 'parentKey') == 0 then
+      and redis.call('HEXISTS', job, 'parentKey') == 0 and not is_next(job, id) then
     local from = nil
     for _, state in ipairs({'wait', 'paused'}) do
       if not from and redis.call('LREM', base .. state, 1, id) == 1 then from = state end

@@ -57,6 +57,17 @@ def test_bullmq_does_not_remove_what_runs_or_belongs_to_a_flow(everything: Found
     assert everything.call("EXISTS", "bull:mail:4", "bull:mail:8") == 2
 
 
+def test_bullmq_keeps_the_next_job_of_a_scheduler_which_would_end_without_it(
+    everything: Found,
+) -> None:
+    everything.call("ZADD", "bull:mail:repeat", 1795917769204, "daily")
+    for time in (1795917769204, 1795917700000):
+        everything.call("HSET", f"bull:mail:repeat:daily:{time}", "name", "x", "rjk", "daily")
+        everything.call("ZADD", "bull:mail:delayed", time * 4096, f"repeat:daily:{time}")
+    assert everything.act("bullmq", b"mail", "remove", "repeat:daily:1795917769204") == 0
+    assert everything.act("bullmq", b"mail", "remove", "repeat:daily:1795917700000") == 1
+
+
 def test_bullmq_moves_jobs_to_the_front_in_their_order(everything: Found) -> None:
     assert everything.act("bullmq", b"mail", "front", "5", "2", "6") == 2
     assert everything.ids("bullmq", b"mail", "waiting") == ["5", "2", "8", "6"]
