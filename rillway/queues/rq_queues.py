@@ -68,6 +68,8 @@ for i = 1, #ARGV do
     local found = redis.call('LREM', KEYS[1], 1, ARGV[i])
     for k = 2, 4 do found = found + redis.call('ZREM', KEYS[k], ARGV[i]) end
     if found > 0 then
+      local group = redis.call('HGET', job, 'group_id')
+      if group and group ~= '' then redis.call('SREM', 'rq:group:' .. group, ARGV[i]) end
       redis.call('DEL', job, 'rq:results:' .. ARGV[i], 'rq:job::' .. ARGV[i] .. ':dependencies')
       done = done + 1
     end

@@ -25,6 +25,13 @@ def test_rq_removes_a_job_with_its_keys(everything: Found, name: str) -> None:
         assert name not in everything.ids("rq", b"default", state)
 
 
+def test_rq_takes_a_removed_job_out_of_its_group(everything: Found) -> None:
+    everything.call("HSET", "rq:job:w2", "group_id", "g")
+    everything.call("SADD", "rq:group:g", "w2", "other")
+    assert everything.act("rq", b"default", "remove", "w2") == 1
+    assert everything.call("SMEMBERS", "rq:group:g") == [b"other"]
+
+
 def test_rq_does_not_remove_what_runs_or_what_others_wait_for(everything: Found) -> None:
     everything.call("SADD", "rq:job:w1:dependents", "w2")
     assert everything.act("rq", b"default", "remove", "r1", "w1") == 0
