@@ -15,7 +15,7 @@ from typing import Any
 
 from rillway.json_bytes import to_json
 from rillway.queues.frameworks import BY_NAME, FASTSTREAM, FRAMEWORKS
-from rillway.queues.queue import NOTES, Figures, Find, Queue, Steps
+from rillway.queues.queue import NOTES, Figures, Find, Queue, Steps, number
 from rillway.sampler.budget import Budget
 from rillway.sampler.replies import Reply, Words, is_error, is_refusal, time_us
 
@@ -29,6 +29,8 @@ RETRY_EVERY_S = 60.0
 LOOKED_AT = 100
 # Lists whose first element is looked at, for frameworks whose names are free.
 UNNAMED_LISTS = 1000
+# Elements that are larger on average are not fetched.
+FIRST_BYTES = 1 << 16
 MOST_QUEUES = 10_000
 # How often it is asked for when nothing was due.
 IDLE_WAIT_S = 0.05
@@ -224,7 +226,7 @@ class Finder:
         (reply,) = yield [words]
         firsts: list[Reply] = []
         if self._scans_lists and not is_error(reply):
-            names = self._unnamed(reply[1])
+            names = yield from self._small(self._unnamed(reply[1]))
             if names:
                 firsts = yield [("LINDEX", name, 0) for name in names]
             firsts = list(zip(names, firsts, strict=True))
@@ -232,6 +234,24 @@ class Finder:
             yield from self._registries(reply[1])
             yield from self._checks(reply[1])
         return reply, firsts
+
+    def _small(self, names: list[bytes]) -> Steps[list[bytes]]:
+        """Return the lists whose first element is small enough to be fetched, as far as is known.
+
+        With one sample, MEMORY USAGE takes all nodes of a list to be as large as the first.
+        """
+        if not names:
+            return []
+        replies = yield [
+            words
+            for name in names
+            for words in (("MEMORY", "USAGE", name, "SAMPLES", 1), ("LLEN", name))
+        ]
+        return [
+            name
+            for name, used, length in zip(names, replies[::2], replies[1::2], strict=True)
+            if (number(used) or 0) <= FIRST_BYTES * (number(length) or 1)
+        ]
 
     def _registries(self, names: Sequence[bytes]) -> Steps[None]:
         """Note the queues that keys among `names` list."""

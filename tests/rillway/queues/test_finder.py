@@ -28,7 +28,7 @@ FIGURES = {
 
 READS = {
     "TIME", "SCAN", "SMEMBERS", "SCARD", "ZCARD", "ZCOUNT", "ZRANGE", "LLEN", "LINDEX", "HLEN",
-    "HGET", "HMGET", "HVALS", "GET", "EXISTS", "XINFO",
+    "HGET", "HMGET", "HVALS", "GET", "EXISTS", "XINFO", "MEMORY",
 }  # fmt: skip
 
 
@@ -163,3 +163,13 @@ def test_a_queue_of_celery_is_named_by_its_binding_not_by_its_exchange() -> None
     assert figures is not None
     assert (figures.waiting, figures.running) == (1, 1)
     assert found.ids("celery", b"videos", "running") == ["v2"]
+
+
+def test_the_first_element_of_a_list_is_fetched_only_if_it_is_small() -> None:
+    found = Found()
+    found.call("RPUSH", "large", b"x" * 1_000_000)
+    found.look()
+    assert "LINDEX" not in found.sent
+    found.call("RPUSH", "small", b"x")
+    found.look()
+    assert found.sent.count("LINDEX") == 1
