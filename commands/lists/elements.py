@@ -251,6 +251,7 @@ def lset(client: Client, argv: Request) -> bytes:
         raise ReplyError(errors.NO_SUCH_KEY)
     index = from_start(value, parse_int(text))
     if index is None:
+        value.prepare(item, client.instance.config)
         raise ReplyError(errors.INDEX_OUT_OF_RANGE)
     value.set(index, item, client.instance.config)
     client.modified(key)
@@ -269,6 +270,7 @@ def linsert(client: Client, argv: Request) -> bytes:
         return ZERO
     index = next(value.find(pivot), None)
     if index is None:
+        value.prepare(item, client.instance.config)
         return replies.integer(-1)
     value.insert(index, item, client.instance.config, after=word.upper() == b"AFTER")
     client.signal_key_as_ready(key)

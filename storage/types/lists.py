@@ -353,6 +353,15 @@ class ListValue(Value):
         many.set(index, item, limits)
         self._finish(many)
 
+    def prepare(self, item: bytes, limits: EncodingLimits) -> None:
+        """Convert to a quicklist before `item` is set or inserted, found its place or not, if Redis
+        would.
+        """
+        if not self._are_few([item], limits):
+            many = self._unpack()
+            many._stays_listpack([item], limits)
+            self._finish(many)
+
     def insert(self, index: int, item: bytes, limits: EncodingLimits, *, after: bool) -> None:
         """Put `item` before or after the element at `index`."""
         many = self._unpack()

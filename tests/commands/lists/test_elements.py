@@ -102,6 +102,18 @@ def test_what_is_outside_a_range_is_removed(
     assert content(filled) == bulks(expected)
 
 
+@pytest.mark.parametrize("form", ["LINSERT l BEFORE none", "LSET l 100"])
+def test_a_large_element_without_a_place_changes_the_encoding(
+    filled: Conversation, form: str
+) -> None:
+    for size, encoding in ((100, "listpack"), (300, "listpack"), (9000, "quicklist")):
+        # In a transaction: alone, it would look like a lost write. Redis propagates none either.
+        for request in ("MULTI", f"{form} {'x' * size}", "EXEC"):
+            filled.do(request)
+        assert filled.do("OBJECT ENCODING l") == bulks(encoding).partition(b"\r\n")[2], size
+    assert content(filled) == bulks("a b c a b c")
+
+
 def test_as_many_as_can_be_counted_are_removed(filled: Conversation) -> None:
     least = -(2**63)
     error = b"-ERR value is out of range, value must between %d and %d\r\n" % (least + 1, 2**63 - 1)
