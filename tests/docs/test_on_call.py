@@ -33,6 +33,7 @@ $ rillway serve
 $ for i in $(seq 100); do echo "XADD orders $i-1 item lamp"; done | redis-cli >/dev/null
 $ redis-cli XGROUP CREATE orders billing 0
 $ redis-cli XREADGROUP GROUP billing one COUNT 10 STREAMS orders '>'
+$ redis-cli XCLAIM orders billing one 0 1-1 2-1 3-1 4-1 5-1 6-1 7-1 8-1 9-1 10-1 IDLE 60000 JUSTID
 ```
 """,
     ("A poisoned entry", ""): """
