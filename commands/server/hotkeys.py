@@ -30,6 +30,8 @@ MAX_COUNT = 64
 MAX_DURATION_S = 1_000_000
 # A key with more than a 100 * COUNT-th of all time or bytes is certain to be found.
 PLACES_PER_KEY = 100
+# Of longer keys that many bytes are kept, so that the memory is bounded.
+MAX_KEY_BYTES = 1024
 _INT32_MAX = 2**31 - 1
 _FLAGS = ADMIN | NOSCRIPT
 
@@ -148,6 +150,7 @@ class Session:
         if not is_sampled:
             return
         _add(self.sampled, ns, size)
+        keys = [key[:MAX_KEY_BYTES] for key in keys]
         for metric, amount in ((b"CPU", ns), (b"NET", size)):
             top = self.tops.get(metric)
             if top is not None:

@@ -133,6 +133,15 @@ def test_no_more_keys_than_asked_for_the_largest_first(client: InProcessClient) 
     assert list(by(client, b"by-net-bytes")) == [b"k19", b"k18", b"k17"]
 
 
+def test_of_a_long_key_its_beginning_is_kept(client: InProcessClient) -> None:
+    start(client, "METRICS", 1, "NET")
+    for end in "ab":
+        client.execute("GET", "k" * 5000 + end)
+    client.execute("GET", "k" * 1023)
+    found = by(client, b"by-net-bytes")
+    assert [len(key) for key in found] == [1024, 1023]
+
+
 def test_with_resp3_the_result_is_a_map(client: InProcessClient) -> None:
     client.execute("HELLO", "3")
     start(client, "METRICS", 1, "CPU")
