@@ -87,7 +87,7 @@ def _options(node: Node) -> list[str]:
 def _check(store: Store, prefix: str, backup: Backup) -> int:
     findings, digests = check(store, prefix, backup)
     path = f"{prefix}{CHECKED}"
-    with suppress(ValueError, KeyError, TypeError, OSError):
+    with suppress(ValueError, KeyError, TypeError, AttributeError, OSError):
         for node, digest in json.loads(content_of(store, path))["digests"].items():
             if digests.get(node, digest) != digest:
                 findings.append(f"{node}: the digest of the data is not that of the last check")

@@ -103,6 +103,22 @@ def test_any_server_sends_a_snapshot(
         until(lambda: b"connected_slaves:0" in client.call("INFO", "replication"))
 
 
+def test_two_that_begin_in_the_same_millisecond_leave_one(
+    run_rillway: StartRillway,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    server = run_rillway("--appendonly", "yes")
+    monkeypatch.setattr("rillway.backup.work.now_ms", lambda: 1_795_000_000_000)
+    run(capsys, "--url", url(server), "--to", tmp_path / "to")
+    monkeypatch.setattr("rillway.backup.store.FolderStore.names", lambda *_: [])  # not there yet
+    refusal = refused(capsys, backup, "--url", url(server), "--to", tmp_path / "to")
+    assert "begun.json: File exists" in refusal
+    monkeypatch.undo()
+    assert restore([str(tmp_path / "to"), "--check"]) == 0
+
+
 def _acl_file(folder: Path) -> str:
     file = folder / "users.acl"
     file.write_text("user default on nopass ~* &* +@all\n")
