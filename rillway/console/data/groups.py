@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from rillway.console.data.link import Link, Word
-from rillway.pipeline.why.findings import Finding, PendingOne, findings
+from rillway.pipeline.why.findings import Finding, PendingOne, findings, first_new
 from rillway.sampler.figures import ConsumerFigures, GroupFigures, StreamFigures
 from rillway.sampler.groups import Interval, consumer_figures, group_figures
 from rillway.sampler.replies import as_map, time_us
@@ -60,7 +60,8 @@ async def read_findings(
         PendingOne(one.id, one.consumer, one.idle_ms or 0, one.deliveries)
         for one in await read_pending(link, db, key, group.name)
     ]
-    return findings(stream, replace(group, consumers=consumers), pending)
+    has_new = group.lag is None and bool(await link.call(db, *first_new(key, group)))
+    return findings(stream, replace(group, consumers=consumers), pending, has_new=has_new)
 
 
 async def read_consumers(link: Link, db: int, key: bytes, group: bytes) -> list[ConsumerFigures]:

@@ -16,10 +16,11 @@ from typing import Any
 
 from rillway.pipeline.ranges.discovery import StreamMissing
 from rillway.pipeline.why.arguments import parse_options
-from rillway.pipeline.why.findings import Finding, PendingOne, findings
+from rillway.pipeline.why.findings import Finding, PendingOne, findings, first_new
 from rillway.pipeline.wire.cluster import connect
 from rillway.pipeline.wire.connection import Connection, ConnectionLost, ServerError
 from rillway.pipeline.wire.sampling import group_sampler, sample_round
+from rillway.top.text import safe
 
 # Pending entries that are looked at, the oldest.
 LOOKED_AT = 100
@@ -56,7 +57,8 @@ def look(connection: Connection, stream: str, group: str, every_s: float) -> lis
     known = next((one for one in groups or () if one.name == group.encode()), None)
     if figures is None or known is None:  # it was there a moment ago
         raise ServerError(f"NOGROUP there is no group {group} of {stream} any more")
-    return findings(figures, known, pending)
+    has_new = known.lag is None and bool(connection.call(*first_new(stream, known)))
+    return findings(figures, known, pending, has_new=has_new)
 
 
 def oldest_pending(connection: Connection, stream: str, group: str) -> list[PendingOne]:
@@ -71,7 +73,7 @@ def oldest_pending(connection: Connection, stream: str, group: str) -> list[Pend
 def lines(found: Sequence[Finding]) -> list[str]:
     if not found:
         return ["nothing holds this group"]
-    return [line for one in found for line in (one.text, f"    {one.advice}")]
+    return [line for one in found for line in (safe(one.text), f"    {one.advice}")]
 
 
 def as_json(found: Sequence[Finding]) -> dict[str, Any]:

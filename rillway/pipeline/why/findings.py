@@ -11,7 +11,7 @@ from typing import Any
 
 from rillway.plurals import count_of
 from rillway.sampler import ConsumerFigures, GroupFigures, StreamFigures
-from rillway.sampler.replies import as_text
+from rillway.sampler.replies import Words, as_text
 from rillway.sampler.waits import BACK_OFF, DELAY, KEY, LOOKAHEAD, READ, ROOM
 from rillway.text import duration
 
@@ -48,26 +48,37 @@ class Finding:
 
 
 def findings(
-    stream: StreamFigures, group: GroupFigures, pending: Sequence[PendingOne]
+    stream: StreamFigures,
+    group: GroupFigures,
+    pending: Sequence[PendingOne],
+    *,
+    has_new: bool = False,
 ) -> list[Finding]:
     """Return the findings, the ones that hold most first.
 
-    `group`: with its consumers and rates; `pending`: its oldest pending entries.
+    `group`: with its consumers and rates; `pending`: its oldest pending entries; `has_new`: the
+    stream has entries after the last delivered one, asked for if the lag is unknown.
     """
     return [
-        *readers(stream, group),
+        *readers(stream, group, has_new=has_new),
         *bounds(group),
         *consumers(group),
         *entries(group, pending),
     ]
 
 
-def readers(stream: StreamFigures, group: GroupFigures) -> Iterator[Finding]:
+def first_new(stream: bytes | str, group: GroupFigures) -> Words:
+    """Return the request for the first entry that a group was not given yet."""
+    return ("XRANGE", stream, f"({group.last_delivered_id}", "+", "COUNT", 1)
+
+
+def readers(stream: StreamFigures, group: GroupFigures, *, has_new: bool) -> Iterator[Finding]:
     """Find that nothing reads, or not fast enough."""
-    if not group.lag:
+    if not group.lag and not (group.lag is None and has_new):
         return
     held = {ROOM, LOOKAHEAD} & set(group.waits_for)
-    new = f"{count_of(group.lag, 'new entry')} not delivered yet"
+    number = "new entries" if group.lag is None else count_of(group.lag, "new entry")
+    new = f"{number} not delivered yet"
     known = group.consumers or ()
     if not known:
         yield Finding(f"no consumer has ever read: {new}", "start a worker for this group")

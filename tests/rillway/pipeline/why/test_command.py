@@ -45,6 +45,29 @@ def test_without_findings_it_says_so(link: Connection, capsys: Capture) -> None:
     assert json.loads(capsys.readouterr().out) == {"findings": []}
 
 
+def test_a_lag_that_the_server_does_not_know_is_looked_for(
+    link: Connection, capsys: Capture
+) -> None:
+    for number in range(1, 6):
+        link.call("XADD", "s", f"{number}-0", "a", "b")
+    link.call("XGROUP", "CREATE", "s", "g", "2-0")
+    link.call("XDEL", "s", "4-0")
+    assert run(link) == 0
+    assert capsys.readouterr().out.startswith("no consumer has ever read: new entries not")
+    link.call("XDEL", "s", "3-0", "5-0")
+    assert run(link) == 0
+    assert capsys.readouterr().out == "nothing holds this group\n"
+
+
+def test_names_of_consumers_cannot_write_to_the_terminal(link: Connection, capsys: Capture) -> None:
+    pending_stream(link, count=12)
+    link.call("XGROUP", "CREATECONSUMER", "s", "g", "d")
+    ids = [f"{number}-0" for number in range(1, 13)]
+    link.call("XCLAIM", "s", "g", "\x1b[2J\nx", 0, *ids)
+    assert run(link) == 0
+    assert capsys.readouterr().out.splitlines()[0] == r"\x1b[2J\nx holds 12 of 12 pending entries"
+
+
 def test_what_is_missing_is_named(link: Connection, capsys: Capture) -> None:
     assert run(link) == 1
     assert "NOGROUP" in capsys.readouterr().err

@@ -45,6 +45,16 @@ def test_nobody_reads() -> None:
     ]
 
 
+def test_entries_that_the_server_cannot_count_are_found() -> None:
+    never = GroupFigures(b"g", None, 0, None, "2-0", consumers=())
+    assert [one.text for one in findings(STREAM, never, [], has_new=True)] == [
+        "no consumer has ever read: new entries not delivered yet"
+    ]
+    assert findings(STREAM, never, []) == []
+    done = replace(never, lag=0)
+    assert findings(STREAM, done, [], has_new=True) == []
+
+
 def test_readers_are_too_slow() -> None:
     assert texts(replace(GROUP, lag=5000), replace(STREAM, in_per_s=20.0)) == [
         "entries come faster than they are read: 20 and 10 a second; "
