@@ -32,6 +32,7 @@ from rillway.queues.queue import (
     number_in,
     parsed,
     raised,
+    read_notes,
     shown,
     total,
 )
@@ -45,8 +46,8 @@ INTERNAL = re.compile(rb"celeryev(\..*)?|.*\.pidbox", re.DOTALL)
 SEPARATOR = b"\x06\x16"
 PRIORITIES = range(10)
 DEFAULT = b"celery"
-# Beyond this number of unacked messages they are not read, and not counted by queue.
-UNACKED = 1000
+# More unacked messages, or larger ones, are not read, and not counted by queue.
+UNACKED, UNACKED_BYTES = 1000, 16 << 20
 
 # KEYS: a list. ARGV: messages. Workers take the right end.
 FRONT = """
@@ -95,9 +96,10 @@ class Celery(Framework):
         return [Queue(self.name, prefix, one) for one in names if one]
 
     def measure(self, queue: Queue, notes: Sequence[bytes], now_ms: int) -> Steps[Figures | None]:
-        *lengths, unacked, workers = yield [
+        *lengths, unacked, used, workers = yield [
             *(("LLEN", one) for one in lists_of(queue)),
             ("HLEN", queue.prefix + b"unacked"),
+            ("MEMORY", "USAGE", queue.prefix + b"unacked", "SAMPLES", UNACKED),
             ("SCARD", queue.prefix + b"_kombu.binding.celery.pidbox"),
         ]
         waiting = total(lengths)
@@ -105,7 +107,7 @@ class Celery(Framework):
             return None
         running: int | None = None
         delayed: int | None = None
-        if (number(unacked) or 0) <= UNACKED:
+        if (number(unacked) or 0) <= UNACKED and (number(used) or 0) <= UNACKED_BYTES:
             held = yield from self._held(queue)
             delayed = sum(eta_of(message) is not None for message in held)
             running = len(held) - delayed
@@ -135,17 +137,12 @@ class Celery(Framework):
     ) -> Steps[list[tuple[bytes, bytes, dict[str, Any]]]]:
         """Return key, bytes and content of the results that are failures of a queue."""
         found = []
-        for at in range(0, len(notes), 500):
-            keys = notes[at : at + 500]
-            replies = yield [("GET", key) for key in keys]
-            for key, data in zip(keys, replies, strict=True):
-                if not isinstance(data, bytes) or b'"FAILURE"' not in data:
-                    continue
-                result = parsed(data)
-                if not isinstance(result, dict) or result.get("status") != "FAILURE":
-                    continue
-                if str(result.get("queue") or DEFAULT.decode()).encode() == queue.name:
-                    found.append((key, data, result))
+        for key, data in (yield from read_notes(notes)):
+            result = parsed(data) if b'"FAILURE"' in data else None
+            if not isinstance(result, dict) or result.get("status") != "FAILURE":
+                continue
+            if str(result.get("queue") or DEFAULT.decode()).encode() == queue.name:
+                found.append((key, data, result))
         found.sort(key=lambda one: str(one[2].get("date_done")))
         return found
 

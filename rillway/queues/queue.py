@@ -27,6 +27,8 @@ Steps: TypeAlias = Generator[list[Words], list[Reply], Result]
 # Jobs among which an action looks for its IDs, and notes kept for a queue.
 SEARCHED, NOTES = 10_000, 10_000
 SHOWN_BYTES = 4096
+# Larger results, and jobs among which failures are looked for, are not read.
+NOTE_BYTES = 1 << 16
 # Digits of the largest number that is believed: a time in µs has sixteen.
 DIGITS = 18
 # Levels of JSON that are shown; deeper ones are no job of a framework's.
@@ -159,6 +161,20 @@ class Framework(ABC):
 
 
 # -- replies ---------------------------------------------------------------------------------------
+
+
+def read_notes(notes: Sequence[bytes]) -> Steps[list[tuple[bytes, bytes]]]:
+    """Return key and value of notes, without those that are no strings, or large."""
+    found = []
+    for at in range(0, len(notes), 500):
+        keys = notes[at : at + 500]
+        replies = yield [("GETRANGE", key, 0, NOTE_BYTES) for key in keys]
+        found += [
+            (key, data)
+            for key, data in zip(keys, replies, strict=True)
+            if isinstance(data, bytes) and len(data) <= NOTE_BYTES
+        ]
+    return found
 
 
 def number(reply: Reply) -> int | None:

@@ -21,6 +21,7 @@ from rillway.queues.queue import (
     number_in,
     number_of,
     parsed,
+    read_notes,
     scored,
     shown,
 )
@@ -411,12 +412,10 @@ class Saq(Framework):
 
     def _failures(self, notes: Sequence[bytes]) -> Steps[list[dict[str, Any]]]:
         found = []
-        for at in range(0, len(notes), 500):
-            replies = yield [("GET", key) for key in notes[at : at + 500]]
-            for data in replies:
-                message = parsed(data)
-                if isinstance(message, dict) and message.get("status") in ("failed", "aborted"):
-                    found.append(message)
+        for _, data in (yield from read_notes(notes)):
+            message = parsed(data)
+            if isinstance(message, dict) and message.get("status") in ("failed", "aborted"):
+                found.append(message)
         found.sort(key=lambda one: number_in(one, "completed") or 0)
         return found
 

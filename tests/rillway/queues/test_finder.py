@@ -28,7 +28,7 @@ FIGURES = {
 
 READS = {
     "TIME", "SCAN", "SMEMBERS", "SCARD", "ZCARD", "ZCOUNT", "ZRANGE", "LLEN", "LINDEX", "HLEN",
-    "HGET", "HMGET", "HVALS", "GET", "EXISTS", "XINFO", "MEMORY",
+    "HGET", "HMGET", "HVALS", "GET", "EXISTS", "XINFO", "MEMORY", "GETRANGE",
 }  # fmt: skip
 
 
@@ -173,3 +173,15 @@ def test_the_first_element_of_a_list_is_fetched_only_if_it_is_small() -> None:
     found.call("RPUSH", "small", b"x")
     found.look()
     assert found.sent.count("LINDEX") == 1
+
+
+def test_large_results_and_large_messages_that_workers_hold_are_not_read() -> None:
+    found = Found("celery")
+    found.call(
+        "SET", "celery-task-meta-large", f'{{"status": "FAILURE", "result": "{"x" * 100_000}"}}'
+    )
+    found.call("HSET", "unacked", "large", b"x" * (17 << 20))
+    found.sent.clear()
+    figures = found.look()["celery", b"celery"].figures
+    assert figures == Figures(3, None, None, 1, 1)
+    assert "HVALS" not in found.sent
