@@ -46,7 +46,7 @@ class _Use:
         self.unread: dict[Client, int] = {}  # bytes, of the clients that had any when they were
         self.unread_bytes = 0  # looked at last; their sum
         self.last: Client | None = None  # whose request ran last: its reply was not looked at
-        self.looked_ms = monotonic_ms  # when all clients were looked at
+        self.examined_ms = monotonic_ms  # when all clients were looked at
 
     def take_request(self, monotonic_ms: int) -> bool:
         """Count a request; False if there is none left."""
@@ -71,9 +71,9 @@ class _Use:
             self.measure(self.last)
         self.last = client
         self.measure(client)
-        if monotonic_ms - self.looked_ms >= LOOK_MS:
+        if monotonic_ms - self.examined_ms >= LOOK_MS:
             # Messages and replies to requests that waited come without a request.
-            self.looked_ms = monotonic_ms
+            self.examined_ms = monotonic_ms
             for other in self.connections:
                 self.measure(other)
         if self.unread_bytes >= self.limit.output_bytes:

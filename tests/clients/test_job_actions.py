@@ -35,7 +35,7 @@ def act(url: str, framework: str, label: bytes, action: Action, ids: Sequence[st
     """Find the queue, and do an action, as the console does."""
     with Connection(url) as connection:
         finder = Finder(share=1)
-        find_queues(connection, finder)
+        assert find_queues(connection, finder, lambda _: False)
         known = finder.find(framework, label)
         assert known is not None and known.is_queue
         steps = BY_NAME[framework].act(action, known.queue, ids, time.time_ns() // 1_000_000)
