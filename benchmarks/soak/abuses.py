@@ -152,9 +152,9 @@ def unread_few_messages(target: Target) -> Outcome:
     limit = f"pubsub {HARD_BYTES} {SOFT_BYTES} {seconds}"
     caller.call("CONFIG", "SET", "client-output-buffer-limit", limit)
     _subscribe(subscriber)
+    started = time.monotonic()  # the limit is reached while messages are published
     for _ in range((SOFT_BYTES + SOCKET_BYTES) // MESSAGE_BYTES):
         caller.call("PUBLISH", "channel", b"m" * MESSAGE_BYTES)
-    started = time.monotonic()
     while caller.call("PUBSUB", "NUMSUB", "channel")[1]:
         if time.monotonic() > started + 2 * seconds + 10:
             return Outcome(["the subscriber was not closed at its soft limit"])
