@@ -61,6 +61,3 @@ def test_the_pages_of_queues_are_reached_by_the_keyboard(page: Page, queues: Any
     page.keyboard.press("q")
     expect(page.get_by_role("heading", name="Queues")).to_be_visible()
     expect(page.locator("tr[data-key]")).to_have_count(14)
-    page.keyboard.press("j")
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", name="arq:queue")).to_be_visible()
